@@ -1,0 +1,131 @@
+"""How a call ends: the codes, their status and whether a retry can help, and the one Outcome that everybody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class CodeFacts(NamedTuple):
+    """HTTP status of a code on the agent surface, and whether repeating the call can help."""
+
+    status: int
+    retryable: bool
+
+
+class Code(Enum):
+    """The failure table. A contract's declared `errors` add their own codes beside these."""
+
+    VALIDATION_ERROR = CodeFacts(400, False), "VALIDATION_ERROR"
+    BAD_REQUEST = CodeFacts(400, False), "BAD_REQUEST"
+    UNAUTHORIZED = CodeFacts(401, False), "UNAUTHORIZED"
+    FORBIDDEN = CodeFacts(403, False), "FORBIDDEN"
+    NOT_FOUND = CodeFacts(404, False), "NOT_FOUND"
+    METHOD_NOT_ALLOWED = CodeFacts(405, False), "METHOD_NOT_ALLOWED"
+    CONFLICT = CodeFacts(409, False), "CONFLICT"
+    GONE = CodeFacts(410, False), "GONE"
+    RATE_LIMITED = CodeFacts(429, True), "RATE_LIMITED"
+    BACKEND_ERROR = CodeFacts(502, False), "BACKEND_ERROR"
+    BACKEND_UNREACHABLE = CodeFacts(502, True), "BACKEND_UNREACHABLE"
+    BACKEND_CLOSED = CodeFacts(502, False), "BACKEND_CLOSED"
+    BACKEND_TIMEOUT = CodeFacts(504, False), "BACKEND_TIMEOUT"
+    BACKEND_ANSWER_INVALID = CodeFacts(502, False), "BACKEND_ANSWER_INVALID"
+    BACKEND_ANSWER_TOO_LARGE = CodeFacts(502, False), "BACKEND_ANSWER_TOO_LARGE"
+    ANSWER_OVER_BUDGET = CodeFacts(422, False), "ANSWER_OVER_BUDGET"
+    GATEWAY_OVERLOADED = CodeFacts(503, True), "GATEWAY_OVERLOADED"
+    NOT_IMPLEMENTED = CodeFacts(501, False), "NOT_IMPLEMENTED"
+    REQUEST_ABORTED = CodeFacts(499, False), "REQUEST_ABORTED"
+    UNKNOWN_TOOL = CodeFacts(404, False), "UNKNOWN_TOOL"
+    INTERNAL_SERVER_ERROR = CodeFacts(500, False), "INTERNAL_SERVER_ERROR"
+
+    def __init__(self, facts: CodeFacts, word: str) -> None:
+        self.status = facts.status
+        self.retryable = facts.retryable
+        self.word = word
+
+
+#: What `code` says of a success in metrics and logs.
+OK = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The one envelope for every failure: `envelope()` is what each surface shows."""
+
+    code: str
+    status: int
+    error: str
+    retryable: bool
+    details: Mapping[str, Any] = field(default_factory=dict)
+    hint: str | None = None
+
+    def envelope(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {"ok": False, "code": self.code, "error": self.error, "retryable": self.retryable}
+        if self.details:
+            shown["details"] = dict(self.details)
+        if self.hint:
+            shown["_hint"] = self.hint
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call as a surface hands it over; `arguments` is what the caller sent, never changed by anyone."""
+
+    tool: str
+    arguments: dict[str, Any]
+    surface: str
+    call_id: str
+    #: Headers of the caller by lower-case name; only those a backend's `forward_headers` names go any further.
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: What the caller's principal may do; None where the listener has no auth.
+    scopes: frozenset[str] | None = None
+    #: Whether this surface applies views; the in-process `Gateway.invoke` does not unless asked.
+    view: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one call ended. Every surface, metric, log line and hook reads this value and nothing else."""
+
+    call: Call
+    #: The tool's name, or "unknown": a caller can never make a label value.
+    tool: str
+    #: None on success.
+    failure: Failure | None
+    #: The answer, encoded once as compact JSON; None on a failure, or where the endpoint declares no output.
+    body: bytes | None = None
+    #: The same answer as a value.
+    value: Any = None
+    #: Media answers (`kind: media`): the content type; `body` is then the raw bytes.
+    media_type: str | None = None
+    #: Bytes of the backend's decoded JSON; 0 where nothing was shown.
+    full_bytes: int = 0
+    #: What the call ran on, once a before hook replaced the arguments; else None.
+    effective_arguments: dict[str, Any] | None = None
+    #: The checked input with every default; None where it was refused.
+    accepted: dict[str, Any] | None = None
+    #: Paths that were stripped beyond a declared schema, as `rows[0].ssn`; full answer first, then projection.
+    stripped: tuple[str, ...] = ()
+    #: Schema paths the full answer broke under `validate: observe`.
+    violations: tuple[str, ...] = ()
+    backend_seconds: float | None = None
+    projection_seconds: float | None = None
+    #: Seconds of the whole call.
+    duration: float = 0.0
+    #: For the log and the error hook alone: what went wrong inside; never shown to a caller.
+    fault: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    @property
+    def code(self) -> str:
+        return OK if self.failure is None else self.failure.code
+
+    @property
+    def view_bytes(self) -> int:
+        return len(self.body) if self.body is not None else 0

@@ -1,0 +1,143 @@
+"""JSON text to values and back, exact: no digit lost, no duplicate key, no NaN; knows nothing of schemas or calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jiter
+import orjson
+
+_TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+
+# Every digit becomes 0 and E becomes e, so that one plain search finds a number that a double may not hold.
+_SHAPE = bytes(ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) == "E" else byte for byte in range(256))
+_HUGE = (b"e000", b"e+000", b"0" * 309)
+
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"))
+_BOMS_16 = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+
+_OPTIONS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+@dataclass(frozen=True, slots=True)
+class NotJson:
+    """Why a text is not JSON: one sentence without any of the text itself."""
+
+    reason: str
+
+
+def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
+    """Read one JSON document of at most 200 levels.
+
+    `charset` is what a Content-Type header said, else UTF-8; a byte order mark is allowed and wins. Integers keep every
+    digit. Duplicate keys, NaN, Infinity, a number beyond a double, trailing data, an empty text: `NotJson`.
+    """
+    decoded = _utf8(text, charset)
+    if isinstance(decoded, NotJson):
+        return decoded
+    try:
+        value = jiter.from_json(decoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
+    except ValueError as fault:
+        return NotJson(_without_quotes(str(fault), decoded))
+    if any(mark in decoded for mark in (b"e", b"E")) or len(decoded) > 309:
+        shape = decoded.translate(_SHAPE)
+        if any(mark in shape for mark in _HUGE) and _holds_non_finite(value):
+            return NotJson("a number is too large for a double")
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """Write a value as compact UTF-8 JSON; integers of any size keep their digits.
+
+    Raises `ValueError` where the value is not JSON: NaN, Infinity, a lone surrogate, another type, over 254 levels.
+    """
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+    except TypeError as fault:
+        if "64-bit" not in str(fault):
+            raise ValueError(str(fault)) from fault
+        text = orjson.dumps(_with_wide_integers(value), option=_OPTIONS)
+    # orjson writes NaN and Infinity as null
+    if b"null" in text and _holds_non_finite(value):
+        raise ValueError("NaN and Infinity are not JSON")
+    return text
+
+
+def canonical(value: Any) -> bytes:
+    """The canonical text of a JSON value: keys sorted by UTF-16 code unit at every depth, compact, arrays in order."""
+    return encode(_sorted(value))
+
+
+def digest(value: Any) -> str:
+    """16 hex digits of SHA-256 over the canonical JSON of a value."""
+    return hashlib.sha256(canonical(value)).hexdigest()[:16]
+
+
+def pretty(value: Any) -> str:
+    """A value as indented JSON for people."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of a value, in JSON Schema's words."""
+    return "null" if value is None else _TYPE_NAMES.get(type(value), type(value).__name__)
+
+
+def _utf8(text: bytes, charset: str | None) -> bytes | NotJson:
+    for mark, name in (*_BOMS, *_BOMS_16):
+        if text.startswith(mark):
+            if name == "utf-8":
+                return text[3:]
+            return _recode(text[len(mark) :], name)
+    if charset is None or charset.lower() in ("utf-8", "utf8", "us-ascii"):
+        return text
+    return _recode(text, charset)
+
+
+def _recode(text: bytes, charset: str) -> bytes | NotJson:
+    try:
+        return text.decode(charset).encode()
+    except LookupError:
+        return NotJson("the charset of the Content-Type header is not known")
+    except UnicodeError:
+        return NotJson(f"the text is not valid {charset.lower()[:20]}")
+
+
+def _without_quotes(fault: str, text: bytes) -> str:
+    if not text.strip():
+        return "the body is empty"
+    # jiter names a duplicate key in its message; a key is part of the body, and the body is never shown.
+    if fault.startswith("Detected duplicate key"):
+        return "an object has the same key twice" + fault[fault.rfind(" at line") :]
+    return fault
+
+
+def _holds_non_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, dict):
+        return any(_holds_non_finite(item) for item in value.values())
+    return isinstance(value, (list, tuple)) and any(_holds_non_finite(item) for item in value)
+
+
+def _with_wide_integers(value: Any) -> Any:
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        return orjson.Fragment(str(value).encode())
+    if isinstance(value, dict):
+        return {key: _with_wide_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_wide_integers(item) for item in value]
+    return value
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+        return {key: _sorted(value[key]) for key in keys}
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    return value

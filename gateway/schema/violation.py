@@ -1,0 +1,34 @@
+"""What is wrong: of a value against a schema, and of a schema itself. Plain values, no JSON Schema engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One place where a value breaks its schema."""
+
+    #: JSON Pointer (RFC 6901) into the value; "" is the root.
+    pointer: str
+    #: The keyword that is broken: `type`, `required`, `enum`, ...
+    rule: str
+    #: One sentence that says what is expected and what type was found; never the value itself.
+    message: str
+    #: JSON Pointer into the schema document; a bounded set, fit for a metric label.
+    schema_path: str
+    #: JSON type of the value found there.
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """One place where a schema cannot be honoured; `path` leads into the document as it was written."""
+
+    path: tuple[str | int, ...]
+    message: str
+
+
+def pointer_of(path: tuple[str | int, ...] | list[str | int]) -> str:
+    """The JSON Pointer of a path of keys and indexes (RFC 6901 section 3)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
