@@ -1,0 +1,1 @@
+"""The demo backend, as a client over a real socket meets it."""
