@@ -1,0 +1,84 @@
+"""`python -m bench`: one run of every measurement, a table on stdout and the figures under bench/results/."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.tool_call import HERE, QUICK, Effort, measure
+
+_OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    options.add_argument("--quick", action="store_true", help="a few seconds, to see that the harness works")
+    quick = options.parse_args().quick
+    report = {"taken": datetime.now(UTC).isoformat(timespec="seconds"), "quick": quick, "machine": _machine()}
+    report |= {"versions": {name: version(name) for name in _OURS}, "tool_call": measure(QUICK if quick else Effort())}
+    print(_table(report))
+    print(f"\nWritten to {_write(report)}")
+    return 0
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _table(report: dict[str, Any]) -> str:
+    machine, measured = report["machine"], report["tool_call"]
+    ours, peer = measured["figures"]["toolview"], measured["figures"]["fastmcp"]
+    rows = [
+        ("CPU per tool call", "cpu_seconds_per_call", 1e6, "µs"),
+        ("time of a tool call, one caller", "wall_seconds_per_call", 1e6, "µs"),
+        (f"resident memory after {ours['calls']:,} and {peer['calls']:,} calls", "resident_bytes", 1e-6, "MB"),
+        ("the same, shared pages counted once", "proportional_bytes", 1e-6, "MB"),
+        ("start to ready", "ready_seconds", 1e3, "ms"),
+    ]
+    lines = [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
+        f"load before the run {machine['load_before']:.2f}",
+        f"Python {machine['python']}; " + ", ".join(f"{name} {found}" for name, found in report["versions"].items()),
+        f"against {measured['peer']}: from_openapi, stateless, JSON answers",
+        "",
+        f"{'':52}{'Toolview':>12}{'FastMCP':>12}{'ratio':>8}",
+    ]
+    for title, key, scale, unit in rows:
+        left, right = ours[key] * scale, peer[key] * scale
+        ratio = f"{right / left:.1f}" if left else "-"
+        lines.append(f"{title:52}{left:>9,.0f} {unit}{right:>9,.0f} {unit}{ratio:>8}")
+    lines.append(f"processes: {ours['processes']} and {peer['processes']}; ratio: how many times as much FastMCP takes")
+    return "\n".join(lines)
+
+
+def _write(report: dict[str, Any]) -> Path:
+    folder = HERE / "results"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{report['taken'].replace(':', '')[:17]}.json"
+    path.write_text(json.dumps(report, indent=2) + "\n")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
