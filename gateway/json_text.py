@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import math
@@ -19,6 +20,9 @@ _HUGE = (b"e000", b"e+000", b"0" * 309)
 
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"))
 _BOMS_16 = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+
+#: Python codecs that no Content-Type names; some take time that grows with the square of the text.
+_NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
@@ -100,11 +104,15 @@ def _utf8(text: bytes, charset: str | None) -> bytes | NotJson:
 
 def _recode(text: bytes, charset: str) -> bytes | NotJson:
     try:
-        return text.decode(charset).encode()
-    except LookupError:
+        known = codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        known = None
+    if known is None or known in _NOT_CHARSETS:
         return NotJson("the charset of the Content-Type header is not known")
-    except UnicodeError:
-        return NotJson(f"the text is not valid {charset.lower()[:20]}")
+    try:
+        return text.decode(known).encode()
+    except (LookupError, UnicodeError):  # a codec that is none for text raises LookupError
+        return NotJson(f"the text is not valid {known}")
 
 
 def _without_quotes(fault: str, text: bytes) -> str:

@@ -52,7 +52,7 @@ OK = "ok"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The one envelope for every failure: `envelope()` is what each surface shows."""
+    """Why a call failed, as the caller is told; `Outcome.envelope` is what each surface shows of it."""
 
     code: str
     status: int
@@ -62,6 +62,7 @@ class Failure:
     hint: str | None = None
 
     def envelope(self) -> dict[str, Any]:
+        """`details` and `_hint` only where there is something to say."""
         shown: dict[str, Any] = {"ok": False, "code": self.code, "error": self.error, "retryable": self.retryable}
         if self.details:
             shown["details"] = dict(self.details)
@@ -125,6 +126,13 @@ class Outcome:
     @property
     def code(self) -> str:
         return OK if self.failure is None else self.failure.code
+
+    def envelope(self) -> dict[str, Any]:
+        """The failure envelope as every surface shows it, with the id under which the log has this call."""
+        assert self.failure is not None
+        shown = self.failure.envelope()
+        shown["details"] = {**self.failure.details, "call_id": self.call.call_id}
+        return shown
 
     @property
     def view_bytes(self) -> int:

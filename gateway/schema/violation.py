@@ -27,8 +27,3 @@ class SchemaFault:
 
     path: tuple[str | int, ...]
     message: str
-
-
-def pointer_of(path: tuple[str | int, ...] | list[str | int]) -> str:
-    """The JSON Pointer of a path of keys and indexes (RFC 6901 section 3)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)

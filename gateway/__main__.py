@@ -1,0 +1,168 @@
+"""The `toolview` command: reads the command line, loads the contract, hands over; never a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway import __version__
+
+DEFAULT_CONTRACT = "config/gateway.yaml"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; answers its exit code: 0, 1 for a refusal or a failed call, 2 for usage."""
+    arguments, rest = _parser().parse_known_args(argv)
+    if rest and arguments.command is not _call:
+        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        code: int = arguments.command(arguments, rest)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("toolview", description="A declared view of an HTTP API for agents.")
+    parser.add_argument("--version", action="version", version=f"toolview {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace, list[str]], int], about: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=about, description=about)
+        added.set_defaults(command=run)
+        return added
+
+    serve = command("serve", _serve, "serve the contract until SIGINT or SIGTERM")
+    check = command("check", _check, "print every fault of the contract; exit 1 where there is one")
+    check.add_argument("--format", choices=["text", "json"], default="text", help="how faults are printed")
+    tools = command("tools", _tools, "list the contract's tools")
+    tools.add_argument("--format", choices=["text", "json"], default="text", help="for people, or as MCP lists them")
+    call = command("call", _call, "call a tool: its answer on stdout, a failure on stderr")
+    call.add_argument("tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin")
+    demo = command("demo", _demo, "start the demo API and the gateway beside it, and print what to try")
+    command("schema", _schema, "print the JSON Schema of the contract file, for editors")
+    contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
+    for added in (serve, check, tools):
+        added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
+    for added in (call, demo):
+        added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
+    return parser
+
+
+def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.serve import serve
+    from gateway.telemetry.log import set_up
+
+    log = contract.gateway.log
+    set_up(log.format or ("text" if sys.stderr.isatty() else "json"), log.level)
+    taken = _run(serve(contract))
+    return 0 if taken is None else _said(taken.message)
+
+
+def _check(arguments: argparse.Namespace, _: list[str]) -> int:
+    from gateway.contract.load import load
+    from gateway.contract.model import Contract
+
+    loaded = load(Path(arguments.contract))
+    faults = loaded.warnings if isinstance(loaded, Contract) else loaded
+    if arguments.format == "json":
+        accepted = isinstance(loaded, Contract)
+        key = "warnings" if accepted else "refusals"
+        print(json.dumps({"accepted": accepted, key: [fault.as_json() for fault in faults]}, ensure_ascii=False))
+    else:
+        for fault in faults:
+            print(f"{'warning: ' if isinstance(loaded, Contract) else ''}{fault}")
+        if isinstance(loaded, Contract):
+            print(f"{arguments.contract}: accepted, {len(loaded.endpoints)} endpoints")
+        else:
+            print(f"{arguments.contract}: refused, {len(faults)} fault{'s' if len(faults) > 1 else ''}")
+    return 0 if isinstance(loaded, Contract) else 1
+
+
+def _tools(arguments: argparse.Namespace, _: list[str]) -> int:
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.generation import index
+    from gateway.surfaces.cli import write_tools
+
+    write_tools(index(contract), sys.stdout, form=arguments.format)
+    return 0
+
+
+def _call(arguments: argparse.Namespace, words: list[str]) -> int:
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.serve import call_once
+    from gateway.surfaces import cli
+    from gateway.telemetry.log import set_up
+
+    set_up("text", "critical")
+    outcome = _run(call_once(contract, arguments.tool, words, sys.stdin))
+    if isinstance(outcome, cli.Misused):
+        return cli.usage_error(outcome.message)
+    return cli.write_outcome(outcome, sys.stdout, sys.stderr)
+
+
+def _demo(arguments: argparse.Namespace, _: list[str]) -> int:
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.demo.run import run_demo
+    from gateway.telemetry.log import set_up
+
+    set_up("text", "warning")
+    taken = _run(run_demo(contract))
+    return 0 if taken is None else _said(taken.message)
+
+
+def _schema(_: argparse.Namespace, __: list[str]) -> int:
+    from gateway.contract.load import json_schema
+
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    return 0
+
+
+def _load(path: str) -> Any:
+    """The contract, or None once its refusals are printed."""
+    from gateway.contract.load import load
+    from gateway.contract.model import Contract
+
+    loaded = load(Path(path))
+    if isinstance(loaded, Contract):
+        return loaded
+    for refusal in loaded:
+        print(refusal, file=sys.stderr)
+    return None
+
+
+def _said(message: str) -> int:
+    print(f"toolview: {message}", file=sys.stderr)
+    return 1
+
+
+def _run(job: Coroutine[Any, Any, Any]) -> Any:
+    """Run on uvloop where it is installed, else on asyncio's own loop."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(job)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(job)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+"""Every way a call can fail, as the one envelope: from arguments, from a silent backend, from a backend's error body.
+
+Pure. Of a legacy error body only declared fields are shown, as short plain text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, assert_never
+
+from gateway import json_text
+from gateway.backend.exchange import Answer, NoAnswer, Silence
+from gateway.call.outcome import Code, Failure
+from gateway.contract.model import Backend, DeclaredError, Endpoint
+from gateway.json_pointer import follow
+from gateway.schema import Violation
+
+#: The most characters of a backend's own words that a caller is shown.
+SHOWN_CHARACTERS = 500
+
+_BY_STATUS = {
+    400: Code.BAD_REQUEST,
+    401: Code.UNAUTHORIZED,
+    403: Code.FORBIDDEN,
+    404: Code.NOT_FOUND,
+    405: Code.METHOD_NOT_ALLOWED,
+    409: Code.CONFLICT,
+    410: Code.GONE,
+    422: Code.VALIDATION_ERROR,
+    429: Code.RATE_LIMITED,
+}
+_RETRYABLE_STATUSES = frozenset({408, 502, 503, 504})
+
+_WORDS = {
+    Code.BAD_REQUEST: "The backend refused the request as malformed.",
+    Code.UNAUTHORIZED: "The backend did not accept the gateway's credentials; other arguments will not help.",
+    Code.FORBIDDEN: "The backend does not permit this.",
+    Code.NOT_FOUND: "The backend has nothing under these arguments.",
+    Code.METHOD_NOT_ALLOWED: "The backend does not offer this operation.",
+    Code.CONFLICT: "The backend's present state does not allow this; read it first.",
+    Code.GONE: "The backend says that this is gone for good.",
+    Code.VALIDATION_ERROR: "The backend refused the arguments.",
+    Code.RATE_LIMITED: "The backend is limiting its callers; wait before you call again.",
+}
+_VERIFY_FIRST = "The effect may have happened all the same: verify it before you call again."
+
+_HTML = re.compile(r"<\s*(?:!doctype|/?[a-z][a-z0-9]*[\s>/])", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"\b(?:bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+def failure(
+    code: Code, error: str, details: Mapping[str, Any] | None = None, hint: str | None = None, **facts: Any
+) -> Failure:
+    """A failure of the table; `facts` may set `status` and `retryable` where the table leaves them to the case."""
+    return Failure(
+        code.word, facts.get("status", code.status), error, facts.get("retryable", code.retryable), details or {}, hint
+    )
+
+
+def unknown_tool(nearest: Sequence[str]) -> Failure:
+    """No tool of that name, as far as this caller may know."""
+    return failure(
+        Code.UNKNOWN_TOOL,
+        "There is no tool of this name." + (f' Did you mean "{nearest[0]}"?' if nearest else " List the tools first."),
+        {"nearest": list(nearest)} if nearest else None,
+    )
+
+
+def refused_arguments(violations: Sequence[Violation]) -> Failure:
+    """The input breaks its schema: field, rule and repair of each fault, and nothing was sent."""
+    first = violations[0]
+    more = f" ({len(violations) - 1} more under details.)" if len(violations) > 1 else ""
+    return failure(
+        Code.VALIDATION_ERROR,
+        f"The arguments were refused and nothing was sent: {field_name(first.pointer)} {first.message}{more}",
+        {"violations": [_shown_violation(violation) for violation in violations]},
+    )
+
+
+def unsendable_argument(argument: str, reason: str) -> Failure:
+    """An argument has no form in the place where the contract sends it."""
+    return failure(
+        Code.VALIDATION_ERROR,
+        f"The arguments were refused and nothing was sent: `{argument}` {reason}",
+        {"violations": [{"pointer": "/" + argument, "rule": "send", "message": reason}]},
+    )
+
+
+def no_answer(silence: NoAnswer, endpoint: Endpoint) -> Failure:
+    """The backend gave no answer."""
+    match silence.silence:
+        case Silence.UNREACHABLE:
+            return failure(Code.BACKEND_UNREACHABLE, "The backend cannot be reached; nothing was sent.")
+        case Silence.CLOSED:
+            return failure(
+                Code.BACKEND_CLOSED,
+                "The backend broke the connection before its answer was whole.",
+                hint=None if endpoint.idempotent else _VERIFY_FIRST,
+                retryable=endpoint.idempotent,
+            )
+        case Silence.TIMEOUT:
+            return failure(
+                Code.BACKEND_TIMEOUT,
+                f"The backend did not answer within {endpoint.timeout:g} s.",
+                hint=None if endpoint.idempotent else _VERIFY_FIRST,
+                retryable=endpoint.idempotent,
+            )
+        case Silence.TOO_LARGE:
+            return failure(
+                Code.BACKEND_ANSWER_TOO_LARGE,
+                "The backend's answer is larger than the gateway takes.",
+                hint=narrowing_hint(endpoint),
+            )
+        case Silence.UNDECODABLE:
+            return failure(Code.BACKEND_ANSWER_INVALID, "The backend's answer cannot be decoded.")
+        case Silence.OVERLOADED:
+            return failure(
+                Code.GATEWAY_OVERLOADED, "Too many calls to this backend are under way; nothing was sent. Call again."
+            )
+        case Silence.STUBBED:
+            return failure(Code.NOT_IMPLEMENTED, "This tool is declared, and its backend does not exist yet.")
+        case _:
+            assert_never(silence.silence)
+
+
+def answer_invalid(violations: Sequence[Violation]) -> Failure:
+    """The backend's answer breaks its declared output; the caller's arguments are not to blame."""
+    first = violations[0]
+    return failure(
+        Code.BACKEND_ANSWER_INVALID,
+        f"The backend's answer breaks its declared output: {field_name(first.pointer)} {first.message}",
+        {"violations": [{**_shown_violation(violation), "found": violation.found} for violation in violations[:5]]},
+        "The arguments are not at fault; another record may be readable.",
+    )
+
+
+def answer_not_json(reason: str) -> Failure:
+    """The backend's 2xx answer is not the JSON that an output was declared for."""
+    return failure(Code.BACKEND_ANSWER_INVALID, "The backend's answer is not the JSON it declares.", {"reason": reason})
+
+
+def over_budget(size: int, budget: int, endpoint: Endpoint) -> Failure:
+    """The view is larger than its budget."""
+    return failure(
+        Code.ANSWER_OVER_BUDGET,
+        f"The answer has {size} bytes, and this tool may show {budget}. Ask for less.",
+        {"bytes": size, "budget": budget},
+        narrowing_hint(endpoint),
+    )
+
+
+def internal(correlation: str) -> Failure:
+    """A fault of the gateway or its contract; what it was is in the log under the same id, and only there."""
+    return failure(
+        Code.INTERNAL_SERVER_ERROR,
+        "The gateway could not make this tool's answer. It is not the arguments' fault.",
+        {"correlation_id": correlation},
+    )
+
+
+def narrowing_hint(endpoint: Endpoint) -> str | None:
+    """Names the optional arguments that can make an answer smaller."""
+    names = [name for name in endpoint.input.property_names if name not in endpoint.input.required]
+    return f"Narrow it with: {', '.join(names)}." if names else None
+
+
+def backend_error(answer: Answer, endpoint: Endpoint, backend: Backend) -> Failure:
+    """A non-2xx answer: a declared code where the body has one, else the code of its status."""
+    told = _told(answer, backend)
+    declared = endpoint.errors.get(told.code) if told.code else None
+    if told.code and declared is not None:
+        return _declared_failure(told, declared, answer)
+    code = _BY_STATUS.get(answer.status, Code.BACKEND_ERROR)
+    details: dict[str, Any] = {"backend_status": answer.status}
+    if told.code:
+        details["backend_code"] = told.code
+    if told.details:
+        details["backend_details"] = told.details
+    if (after := retry_after(answer)) is not None:
+        details["retry_after"] = after
+    words = _WORDS.get(code) or f"The backend failed with status {answer.status}."
+    retryable = (
+        told.retryable
+        if told.retryable is not None
+        else (code.retryable if code is not Code.BACKEND_ERROR else answer.status in _RETRYABLE_STATUSES)
+    )
+    return failure(
+        code, f"{words} It says: {told.message}" if told.message else words, details, told.hint, retryable=retryable
+    )
+
+
+def retry_after(answer: Answer) -> int | str | None:
+    """What `Retry-After` said: seconds, or an HTTP date as text. It is reported and never slept on."""
+    value = answer.headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if re.fullmatch(r"[A-Za-z]{3}, [0-9A-Za-z: ]{10,40}", value) else None
+
+
+def field_name(pointer: str) -> str:
+    """How a sentence names a place: `limit`, `people/0/name`, or the whole."""
+    return f"`{pointer[1:]}`" if pointer else "the whole"
+
+
+class _Told:
+    """What a backend's error body says, as far as it may be shown."""
+
+    __slots__ = ("code", "details", "hint", "message", "retryable")
+
+    def __init__(self) -> None:
+        self.code: str | None = None
+        self.message: str | None = None
+        self.hint: str | None = None
+        self.retryable: bool | None = None
+        self.details: Any = None
+
+
+def _told(answer: Answer, backend: Backend) -> _Told:
+    told = _Told()
+    body = json_text.parse(answer.body)
+    if not isinstance(body, dict):
+        return told
+    error = body.get("error")
+    if backend.errors:  # the operator said where a legacy body keeps its facts; nothing else of it is shown
+        told.code = _word(_told_at(body, backend, "code"))
+        told.message = plain_text(_told_at(body, backend, "message"))
+    elif isinstance(error, dict) and isinstance(error.get("code"), str):
+        told.code, told.message = _word(error["code"]), plain_text(error.get("message"))
+        told.hint = plain_text(error.get("hint"))
+        told.retryable = error["retryable"] if isinstance(error.get("retryable"), bool) else None
+        told.details = _plain_details(error.get("details"))
+    elif answer.headers.get("content-type", "").lower().startswith("application/problem+json"):
+        # RFC 9457 section 3.1: title and detail are written for people; `code` is a common extension member
+        told.code = _word(body.get("code"))
+        told.message = plain_text(body.get("detail")) or plain_text(body.get("title"))
+        told.retryable = body["retryable"] if isinstance(body.get("retryable"), bool) else None
+    return told
+
+
+def _declared_failure(told: _Told, declared: DeclaredError, answer: Answer) -> Failure:
+    assert told.code is not None
+    derived = declared.status in _RETRYABLE_STATUSES or declared.status == 429
+    retryable = next((word for word in (declared.retryable, told.retryable) if word is not None), derived)
+    details: dict[str, Any] = {"backend_status": answer.status}
+    if told.details:
+        details["backend_details"] = told.details
+    if (after := retry_after(answer)) is not None:
+        details["retry_after"] = after
+    hints = " ".join(hint for hint in (declared.hint, told.hint) if hint)
+    return Failure(
+        told.code,
+        declared.status,
+        told.message or f"The backend answered {told.code}.",
+        retryable,
+        details,
+        hints or None,
+    )
+
+
+def plain_text(value: Any) -> str | None:
+    """A backend's words as short plain text without markup, addresses or credentials; None where nothing is left."""
+    if not isinstance(value, str) or not value.strip() or _HTML.search(value[:5000]):
+        return None
+    text = _CONTROL.sub(" ", value[:5000]).strip()
+    text = _CREDENTIAL.sub("(credential left out)", _URL.sub("(address left out)", text))
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def _plain_details(value: Any) -> Any:
+    """Structured details of the gateway-shaped envelope, within the same bounds as text."""
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, dict):
+        return {key: _plain_details(item) for key, item in list(value.items())[:20] if plain_text(key)}
+    if isinstance(value, list):
+        return [_plain_details(item) for item in value[:20]]
+    return value
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    word = str(value)
+    return word if re.fullmatch(r"[\w.:-]{1,64}", word) else None
+
+
+def _told_at(body: Any, backend: Backend, fact: str) -> Any:
+    pointer = backend.errors.get(fact)
+    return None if pointer is None else follow(body, pointer)
+
+
+def _shown_violation(violation: Violation) -> dict[str, str]:
+    return {"pointer": violation.pointer, "rule": violation.rule, "message": violation.message}

@@ -1,0 +1,232 @@
+"""One tool call, from arguments to Outcome: prepare, send, project, conclude. Knows no surface, socket or metric."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway import json_text, view
+from gateway.backend.exchange import Answer, NoAnswer, Request, Send
+from gateway.backend.request import Unsendable
+from gateway.call import failure
+from gateway.call.hooks import run_before
+from gateway.call.outcome import Call, Failure, Outcome
+from gateway.contract.model import Endpoint
+from gateway.generation import Generation
+from gateway.projection import Projected, Projection, ProjectionFault
+from gateway.schema import Schema
+
+Json = Any
+
+#: The label of a tool that does not exist: a caller can never make a label value.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call whose arguments were accepted and whose request is ready to send."""
+
+    call: Call
+    endpoint: Endpoint
+    effective_arguments: dict[str, Json] | None
+    accepted: dict[str, Json]
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The backend's full answer, parsed, checked against its declared output and stripped of what that lacks."""
+
+    prepared: Prepared
+    answer: Answer
+    value: Json
+    schema: Schema
+    #: Whether it was found valid; False only under `validate: observe`.
+    holds: bool
+    stripped: tuple[str, ...] = ()
+    violations: tuple[str, ...] = ()
+
+
+#: Runs one projection over the full answer's text and value; wherever it runs, it never raises but for cancellation.
+Project = Callable[[Projection, Full], Awaitable[Projected | ProjectionFault]]
+
+
+async def run_call(call: Call, generation: Generation, send: Send, project: Project, *, trace: bool = False) -> Outcome:
+    """The whole path. `trace` asks for the paths that were stripped; nothing is walked for them otherwise."""
+    prepared = prepare(call, generation)
+    if isinstance(prepared, Outcome):
+        return prepared
+    full = read_answer(prepared, await send(prepared.request), generation, trace=trace)
+    if isinstance(full, Outcome):
+        return full
+    projection = projection_of(full)
+    if projection is None:
+        return conclude(full, None)
+    return conclude(full, await project(projection, full))
+
+
+def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
+    """Arguments to request (calls.md "Arguments"): hook, decode, defaults, one check of the whole input, build."""
+    endpoint = generation.find(call.tool, call.surface, call.scopes)
+    if endpoint is None:
+        nearest = generation.nearest(call.tool, call.surface, call.scopes)
+        return Outcome(call, UNKNOWN, failure.unknown_tool(nearest))
+    replaced = run_before(generation.contract.gateway.hooks.before, call, endpoint)
+    if isinstance(replaced, Failure):
+        return Outcome(call, call.tool, replaced)
+    declared = view_of(endpoint) if call.view else None
+    arguments = endpoint.input.decode_text(call.arguments if replaced is None else replaced)
+    accepted = endpoint.input.fill(view.fill_defaults(declared, arguments))
+    if violations := endpoint.input.check(accepted):
+        return Outcome(call, call.tool, failure.refused_arguments(violations), effective_arguments=replaced)
+    request = endpoint.request.build(accepted, _headers(call, generation, endpoint))
+    if isinstance(request, Unsendable):
+        refused = failure.unsendable_argument(request.argument, request.reason)
+        return Outcome(call, call.tool, refused, effective_arguments=replaced)
+    return Prepared(call, endpoint, replaced, accepted, request)
+
+
+def read_answer(
+    prepared: Prepared, answer: Answer | NoAnswer, generation: Generation, *, trace: bool = False
+) -> Full | Outcome:
+    """The backend's answer as a checked and stripped value, or how the call ended without one."""
+    endpoint = prepared.endpoint
+    ended = _Ending(prepared, answer)
+    if isinstance(answer, NoAnswer):
+        return ended.badly(failure.no_answer(answer, endpoint), fault=answer.note or None)
+    if not 200 <= answer.status < 300:
+        backend = generation.contract.backends[endpoint.backend]
+        return ended.badly(failure.backend_error(answer, endpoint, backend))
+    if endpoint.kind == "media":
+        return ended.with_media(answer)
+    if not endpoint.outputs:
+        return ended.with_nothing()
+    schema = endpoint.outputs.get(str(answer.status)) or endpoint.outputs.get("2XX")
+    if schema is None:
+        return ended.badly(failure.answer_not_json(f"no output is declared for status {answer.status}"))
+    value = None if answer.status in (204, 205) else json_text.parse(answer.body, _charset(answer))
+    if isinstance(value, json_text.NotJson):
+        return ended.badly(failure.answer_not_json(value.reason))
+    violations = schema.check(value)
+    if violations and endpoint.validate_mode == "strict":
+        return ended.badly(failure.answer_invalid(violations))
+    kept = schema.cut(value)
+    stripped = tuple(schema.undeclared(value)) if trace and kept is not value else ()
+    seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
+    return Full(prepared, answer, kept, schema, not violations, stripped, seen)
+
+
+def projection_of(full: Full) -> Projection | None:
+    """The projection that this call needs, if any."""
+    declared = view_of(full.prepared.endpoint) if full.prepared.call.view else None
+    return declared.project if declared is not None else None
+
+
+def conclude(full: Full, projected: Projected | ProjectionFault | None) -> Outcome:
+    """The full answer, and what a projection made of it, to the one answer that every surface shows."""
+    prepared = full.prepared
+    endpoint = prepared.endpoint
+    ended = _Ending(prepared, full.answer, full)
+    if isinstance(projected, ProjectionFault):
+        return ended.by_fault(f"the projection {projected.reason}: {projected.text}")
+    declared = view_of(endpoint) if prepared.call.view else None
+    schema = _shown_schema(full, declared)
+    if projected is not None:
+        shown = view.show_projected(projected.value, schema)
+    elif declared is not None and declared.output is not None:
+        shown = view.show_slice(full.value, schema)
+    else:
+        shown = view.show_full(full.value, schema, holds=full.holds)
+    if isinstance(shown, view.Shown) and declared is not None and declared.budget is not None:
+        sized = view.within_budget(shown, declared.budget, schema)
+        if isinstance(sized, view.OverBudget):
+            return ended.badly(failure.over_budget(sized.size, sized.budget, endpoint))
+        shown = sized
+    match shown:
+        case view.Shown():
+            return ended.well(shown, projected)
+        case view.NotJsonValue():
+            return ended.by_fault(f"the answer is not JSON: {shown.reason}")
+        case view.Broken() if projected is None and not full.holds:
+            return ended.badly(failure.answer_invalid(shown.violations))  # observed drift that the view needed right
+        case view.Broken():
+            return ended.by_fault(_why_broken(shown))
+
+
+def view_of(endpoint: Endpoint) -> view.View | None:
+    return endpoint.tool.view if endpoint.tool is not None else None
+
+
+def _shown_schema(full: Full, declared: view.View | None) -> Schema:
+    return declared.output if declared is not None and declared.output is not None else full.schema
+
+
+def _why_broken(broken: view.Broken) -> str:
+    if broken.missing:
+        return "the projection returned nothing, and the view's schema has no null"
+    faults = "; ".join(f"{failure.field_name(item.pointer)} {item.message}" for item in broken.violations[:5])
+    return f"the view breaks its schema: {faults}"
+
+
+def _headers(call: Call, generation: Generation, endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
+    """Of the caller's headers only those that the backend's `forward_headers` name, and the call's own id."""
+    backend = generation.contract.backends[endpoint.backend]
+    forwarded = [(name, call.headers[name.lower()]) for name in backend.forward_headers if name.lower() in call.headers]
+    traced = [("traceparent", call.headers["traceparent"])] if "traceparent" in call.headers else []
+    return (*forwarded, *traced, ("X-Tool-Call-Id", call.call_id))
+
+
+def _charset(answer: Answer) -> str | None:
+    content_type = answer.headers.get("content-type", "")
+    if "charset" not in content_type.lower():
+        return None
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'") or None
+    return None
+
+
+class _Ending:
+    """Makes the one Outcome of a prepared call; each fact is set here and nowhere else."""
+
+    __slots__ = ("_base", "_full", "_prepared")
+
+    def __init__(self, prepared: Prepared, answer: Answer | NoAnswer, full: Full | None = None) -> None:
+        self._prepared = prepared
+        self._full = full
+        self._base = Outcome(
+            prepared.call,
+            prepared.call.tool,
+            None,
+            effective_arguments=prepared.effective_arguments,
+            accepted=prepared.accepted,
+            stripped=full.stripped if full else (),
+            violations=full.violations if full else (),
+            backend_seconds=answer.duration,
+        )
+
+    def badly(self, failed: Failure, fault: str | None = None) -> Outcome:
+        return replace(self._base, failure=failed, fault=fault)
+
+    def by_fault(self, fault: str) -> Outcome:
+        return self.badly(failure.internal(self._prepared.call.call_id), fault)
+
+    def with_nothing(self) -> Outcome:
+        return self._base
+
+    def with_media(self, answer: Answer) -> Outcome:
+        media_type = answer.headers.get("content-type", "application/octet-stream").split(";")[0].strip().lower()
+        return replace(self._base, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
+
+    def well(self, shown: view.Shown, projected: Projected | ProjectionFault | None) -> Outcome:
+        assert self._full is not None
+        return replace(
+            self._base,
+            body=shown.body,
+            value=shown.value,
+            full_bytes=len(self._full.answer.body),
+            stripped=self._full.stripped + shown.stripped,
+            projection_seconds=projected.seconds if isinstance(projected, Projected) else None,
+        )

@@ -1,0 +1,100 @@
+"""`toolview demo`: the demo API and the gateway beside it in one process, on free ports, with what to try printed.
+
+Part of the composition root, unlike the demo API itself, which knows nothing of the gateway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit, urlunsplit
+
+from gateway.contract.model import Contract
+from gateway.contract.values import Address
+from gateway.demo import backend as demo
+from gateway.serve import PortTaken, Serving
+
+_PORTS_TRIED = 50
+
+
+async def run_demo(contract: Contract) -> PortTaken | None:
+    """Start both, print three lines to try, and stop cleanly on SIGINT or SIGTERM."""
+    moved: list[str] = []
+    contract = _on_free_ports(contract, moved)
+    (name, told), *_ = contract.backends.items()
+    url = urlsplit(told.url or "")
+    runner, _ = await demo.start(url.hostname or "127.0.0.1", url.port or 80)
+    serving = Serving(contract)
+    try:
+        if (taken := await serving.start()) is not None:
+            return taken
+        print("\n".join([*moved, *_to_try(serving, name)]), flush=True)
+        await _signalled()
+        print("\nStopping: finishing what is in flight.", flush=True)
+        await serving.stop(5.0)
+    finally:
+        await runner.cleanup()
+    return None
+
+
+def _to_try(serving: Serving, backend: str) -> Iterator[str]:
+    plain, tools, admin = (
+        f"http://{serving.addresses[listener]}" for listener in (f"passthrough.{backend}", "tools", "admin")
+    )
+    yield ""
+    yield "The demo directory and the gateway beside it are running. Try, in another terminal:"
+    yield ""
+    yield f"  curl -s {plain}/people/platform | wc -c                                   # the API itself, byte for byte"
+    yield f"""  curl -s {tools}/agent/tools/list_people -d '{{"team": "platform"}}' | wc -c    # the same list as a tool's card"""
+    yield f"  curl -s {admin}/metrics | grep '_bytes_total{{'                           # what the view saved"
+    yield ""
+    yield f"An MCP client connects to {tools}/mcp. Ctrl-C stops both."
+
+
+def _on_free_ports(contract: Contract, moved: list[str]) -> Contract:
+    """The demo's contract with another port wherever one is taken; each move is said."""
+    used: set[int] = set()
+
+    def free(what: str, address: Address) -> Address:
+        for port in range(address.port, address.port + _PORTS_TRIED):
+            if port not in used and _is_free(address.host, port):
+                used.add(port)
+                if port != address.port:
+                    moved.append(f"Port {address.port} is taken: {what} uses {port} instead.")
+                return replace(address, port=port)
+        return replace(address, port=0)
+
+    (name, backend), *_ = contract.backends.items()
+    url = urlsplit(backend.url or "")
+    told = free("the demo directory", Address(url.hostname or "127.0.0.1", url.port or 80))
+    assert backend.passthrough is not None
+    passthrough = _with(backend.passthrough, listen=free("the pass-through", backend.passthrough.listen))
+    backend = _with(backend, url=urlunsplit(url._replace(netloc=str(told))), passthrough=passthrough)
+    gateway = contract.gateway
+    gateway = _with(
+        gateway,
+        tools=_with(gateway.tools, listen=free("tools", gateway.tools.listen)),
+        admin=_with(gateway.admin, listen=free("admin", gateway.admin.listen)),
+    )
+    return _with(contract, gateway=gateway, backends={name: backend})
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+async def _signalled() -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    await stopping.wait()

@@ -1,0 +1,100 @@
+"""The gateway in one object: the current generation, and how a call runs, ends and is told to all who watch.
+
+Knows no listener; surfaces are handed this and decode to a `Call`, encode an `Outcome`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gateway.backend.exchange import Send
+from gateway.call import failure
+from gateway.call.hooks import run_after
+from gateway.call.outcome import Call, Code, Outcome
+from gateway.call.run import UNKNOWN, Full, run_call
+from gateway.generation import Generation
+from gateway.projection import Projected, Projection, ProjectionFault, ProjectionRunner
+
+log = logging.getLogger("toolview.calls")
+
+#: Is told every outcome once. An observer must not raise; one that does is logged and changes nothing.
+Observer = Callable[[Outcome], None]
+
+
+class Gateway:
+    """Runs tool calls on the current generation. `trace` asks for the paths that answers were stripped of."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        send: Send,
+        projections: ProjectionRunner,
+        observers: Sequence[Observer] = (),
+        *,
+        trace: bool = False,
+    ) -> None:
+        self.generation = generation
+        self.in_flight = 0
+        self._send = send
+        self._projections = projections
+        self._observers = tuple(observers)
+        self._trace = trace
+
+    async def run(self, call: Call, generation: Generation | None = None) -> Outcome:
+        """One call to its one Outcome; never raises but `asyncio.CancelledError`, which is counted as an ending too."""
+        generation = generation or self.generation
+        started = time.perf_counter()
+        self.in_flight += 1
+        try:
+            outcome = await run_call(call, generation, self._send, self._project, trace=self._trace)
+        except asyncio.CancelledError:
+            self._tell(_aborted(call, generation, time.perf_counter() - started), generation)
+            raise
+        except Exception as fault:
+            log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
+            tool = call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
+            outcome = Outcome(call, tool, failure.internal(call.call_id), fault=f"{type(fault).__name__}: {fault}")
+        finally:
+            self.in_flight -= 1
+        outcome = replace(outcome, duration=time.perf_counter() - started)
+        self._tell(outcome, generation)
+        return outcome
+
+    async def invoke(self, tool: str, arguments: Mapping[str, Any], *, view: bool = False) -> Outcome:
+        """A call by code in this process: the full answer, unless `view` asks for what a tool's caller gets.
+
+        Any endpoint that exposes `mcp`, `agent` or `cli` can be invoked; the surface it is reported under is `mcp`,
+        else the first of the others that it exposes.
+        """
+        generation = self.generation
+        surface = next((on for on in ("mcp", "agent", "cli") if generation.find(tool, on, None)), "mcp")
+        return await self.run(Call(tool, dict(arguments), surface, new_call_id(), view=view), generation)
+
+    async def _project(self, projection: Projection, full: Full) -> Projected | ProjectionFault:
+        prepared = full.prepared
+        return await self._projections.run(projection, full.value, prepared.accepted, prepared.call.surface)
+
+    def _tell(self, outcome: Outcome, generation: Generation) -> None:
+        for observe in self._observers:
+            try:
+                observe(outcome)
+            except Exception:
+                log.exception("an observer of calls failed")
+        run_after(generation.contract.gateway.hooks.after, outcome)
+
+
+def new_call_id() -> str:
+    """A fresh id of 16 hex digits for a call whose caller gave none."""
+    return secrets.token_hex(8)
+
+
+def _aborted(call: Call, generation: Generation, duration: float) -> Outcome:
+    tool = call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
+    gone = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
+    return Outcome(call, tool, gone, duration=duration)

@@ -1,0 +1,92 @@
+"""One contract indexed for serving: tools by surface and name, and what each surface lists. Immutable, no sockets.
+
+A request reads the current generation once; a reload swaps it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from gateway.catalog.advertise import Advertised, advertise, catalog_digest
+from gateway.contract.model import Contract, Endpoint
+
+#: The surfaces on which an endpoint is a tool; `http` is the backend's own.
+TOOL_SURFACES = ("mcp", "agent", "cli")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What one surface lists to one set of scopes: the tools sorted by name, and the digest that stamps them."""
+
+    tools: tuple[Advertised, ...]
+    digest: str
+    by_name: Mapping[str, Advertised]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A contract that is being served."""
+
+    contract: Contract
+    _tools: Mapping[tuple[str, str], Endpoint] = field(repr=False)
+    _advertised: Mapping[str, Advertised] = field(repr=False)
+    #: One catalog per surface and set of visible tools, made when it is first asked for and the same ever after.
+    _catalogs: dict[tuple[str, tuple[str, ...]], Catalog] = field(repr=False, default_factory=dict)
+    _unscoped: dict[str, Catalog] = field(repr=False, default_factory=dict)
+
+    def catalog(self, surface: str, scopes: frozenset[str] | None) -> Catalog:
+        """What a surface lists to a principal; equal sets of visible tools share one catalog."""
+        if scopes is None and (known := self._unscoped.get(surface)) is not None:
+            return known
+        visible = self.visible(surface, scopes)
+        key = (surface, tuple(endpoint.id for endpoint in visible))
+        catalog = self._catalogs.get(key)
+        if catalog is None:
+            tools = tuple(self._advertised[endpoint.id] for endpoint in visible)
+            by_name = MappingProxyType({tool.name: tool for tool in tools})
+            catalog = self._catalogs[key] = Catalog(tools, catalog_digest(tools), by_name)
+        if scopes is None:
+            self._unscoped[surface] = catalog
+        return catalog
+
+    def find(self, name: str, surface: str, scopes: frozenset[str] | None) -> Endpoint | None:
+        """The tool of that name on that surface, where the principal may know of it."""
+        endpoint = self._tools.get((surface, name))
+        return endpoint if endpoint is not None and may_use(endpoint, scopes) else None
+
+    def visible(self, surface: str, scopes: frozenset[str] | None) -> tuple[Endpoint, ...]:
+        """The tools of a surface that a principal may know of, sorted by name."""
+        return tuple(
+            endpoint for (on, _), endpoint in self._tools.items() if on == surface and may_use(endpoint, scopes)
+        )
+
+    def nearest(self, name: str, surface: str, scopes: frozenset[str] | None) -> list[str]:
+        """Names like the given one, among those the principal may know of."""
+        names = [tool_name(endpoint) for endpoint in self.visible(surface, scopes)]
+        return difflib.get_close_matches(name[:64], names, n=3)
+
+
+def index(contract: Contract) -> Generation:
+    """Index a contract for serving."""
+    tools = {
+        (surface, tool_name(endpoint)): endpoint
+        for endpoint in contract.endpoints.values()
+        for surface in TOOL_SURFACES
+        if surface in endpoint.expose
+    }
+    advertised = {endpoint.id: advertise(endpoint) for endpoint in tools.values()}
+    return Generation(contract, MappingProxyType(dict(sorted(tools.items()))), MappingProxyType(advertised))
+
+
+def may_use(endpoint: Endpoint, scopes: frozenset[str] | None) -> bool:
+    """The one predicate for lists, descriptions and calls on every surface; None means that nobody has to prove who."""
+    return scopes is None or endpoint.scopes <= scopes
+
+
+def tool_name(endpoint: Endpoint) -> str:
+    """The name of an endpoint's tool; an endpoint on a tool surface always has one."""
+    assert endpoint.tool is not None
+    return endpoint.tool.name

@@ -1,0 +1,34 @@
+"""The operators' listener: metrics and health. Knows what is being served, and no tool's arguments or answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from gateway.gateway import Gateway
+from gateway.surfaces.http import Routes, json_response
+from gateway.telemetry.metrics import exposition
+
+#: Whether each backend can be spoken to, by name; None where nothing checks it.
+Health = Callable[[], Awaitable[Mapping[str, bool | None]]]
+
+
+def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health) -> Routes:
+    """`GET /metrics`, `/-/healthy`, `/-/ready`."""
+
+    async def metrics(_: web.BaseRequest) -> web.StreamResponse:
+        body, headers = exposition(registry)
+        return web.Response(body=body, headers=headers)
+
+    async def healthy(_: web.BaseRequest) -> web.StreamResponse:
+        return json_response({"healthy": True})
+
+    async def ready(_: web.BaseRequest) -> web.StreamResponse:
+        backends = await health()
+        up = all(state is not False for state in backends.values())
+        contract = gateway.generation.contract.digest
+        return json_response({"ready": up, "contract": contract, "backends": dict(backends)}, 200 if up else 503)
+
+    return Routes({"/metrics": {"GET": metrics}, "/-/healthy": {"GET": healthy}, "/-/ready": {"GET": ready}})

@@ -1,0 +1,112 @@
+"""The agent surface: tool definitions in four vendors' shapes, and one POST per call. Knows HTTP and Outcomes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from gateway import json_text
+from gateway.call.outcome import Call, Outcome
+from gateway.catalog.advertise import Advertised
+from gateway.gateway import Gateway, new_call_id
+from gateway.generation import Catalog
+from gateway.surfaces.http import Handler, Routes, json_response, problem, read_body, too_large
+
+SURFACE = "agent"
+PREFIX = "/agent/tools/"
+_CATALOG_HEADER = "Toolview-Catalog"
+
+
+def agent_routes(gateway: Gateway) -> Routes:
+    """`GET /agent/tools?format=` and `POST /agent/tools/{name}`."""
+    return Routes({"/agent/tools": {"GET": _listing(gateway)}}, {PREFIX: {"POST": _calling(gateway)}})
+
+
+def openai(tools: tuple[Advertised, ...]) -> list[Any]:
+    """What goes under `tools` of a chat completion."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema},
+        }
+        for tool in tools
+    ]
+
+
+def anthropic(tools: tuple[Advertised, ...]) -> list[Any]:
+    """What goes under `tools` of a message."""
+    return [{"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in tools]
+
+
+def gemini(tools: tuple[Advertised, ...]) -> list[Any]:
+    """What goes under `tools` of a content generation; JSON Schema has a field of its own there."""
+    declarations = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.input_schema}
+        for tool in tools
+    ]
+    return [{"functionDeclarations": declarations}]
+
+
+def mcp(tools: tuple[Advertised, ...]) -> list[Any]:
+    """The tools as MCP's tools/list has them."""
+    return [tool.mcp() for tool in tools]
+
+
+FORMATS: dict[str, Callable[[tuple[Advertised, ...]], list[Any]]] = {
+    "openai": openai,
+    "anthropic": anthropic,
+    "gemini": gemini,
+    "mcp": mcp,
+}
+
+
+def _listing(gateway: Gateway) -> Handler:
+    made: dict[tuple[str, str], bytes] = {}  # a catalog's digest and a format: the same bytes every time
+
+    async def list_tools(request: web.BaseRequest) -> web.StreamResponse:
+        form = request.query.get("format", "openai")
+        if form not in FORMATS:
+            return problem(400, "BAD_REQUEST", f"`format` is one of: {', '.join(FORMATS)}.")
+        catalog = gateway.generation.catalog(SURFACE, None)
+        body = made.get((catalog.digest, form))
+        if body is None:
+            body = made[catalog.digest, form] = json_text.encode(FORMATS[form](catalog.tools))
+        return json_response(None, body=body, headers={_CATALOG_HEADER: catalog.digest})
+
+    return list_tools
+
+
+def _calling(gateway: Gateway) -> Handler:
+    async def call_tool(request: web.BaseRequest) -> web.StreamResponse:
+        generation = gateway.generation
+        limit = generation.contract.gateway.limits.body
+        body = await read_body(request, limit)
+        if body is None:
+            return too_large(limit)
+        arguments = json_text.parse(body) if body.strip() else {}
+        if isinstance(arguments, json_text.NotJson):
+            return problem(400, "BAD_REQUEST", f"The body is not JSON: {arguments.reason}.")
+        if not isinstance(arguments, dict):
+            return problem(400, "BAD_REQUEST", "The body is the arguments: one JSON object.")
+        call = Call(
+            request.path[len(PREFIX) :],
+            arguments,
+            SURFACE,
+            request.headers.get("X-Tool-Call-Id") or new_call_id(),
+            {name.lower(): value for name, value in request.headers.items()},
+        )
+        return _response(await gateway.run(call, generation), generation.catalog(SURFACE, None))
+
+    return call_tool
+
+
+def _response(outcome: Outcome, catalog: Catalog) -> web.Response:
+    headers = {_CATALOG_HEADER: catalog.digest, "X-Tool-Call-Id": outcome.call.call_id}
+    if outcome.failure is not None:
+        return json_response(outcome.envelope(), outcome.failure.status, headers)
+    if outcome.media_type is not None:
+        return web.Response(body=outcome.body, headers={**headers, "Content-Type": outcome.media_type})
+    data = b"null" if outcome.body is None else outcome.body
+    return json_response(None, body=b'{"ok":true,"data":' + data + b"}", headers=headers)

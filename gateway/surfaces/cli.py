@@ -1,0 +1,155 @@
+"""The command-line surface: decodes flags to arguments, prints an `Outcome`.
+
+Knows no HTTP. Card on stdout, failure envelope on stderr, exit code by the failure's code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from gateway import json_text
+from gateway.call.outcome import Outcome
+from gateway.generation import Generation
+
+SURFACE = "cli"
+
+#: Exit codes by failure code; any other failure is 1. 2 is also what a usage error exits with.
+EXIT_CODES: Mapping[str, int] = {
+    "VALIDATION_ERROR": 1,
+    "BAD_REQUEST": 1,
+    "UNAUTHORIZED": 2,
+    "FORBIDDEN": 3,
+    "NOT_FOUND": 4,
+    "CONFLICT": 5,
+    "RATE_LIMITED": 6,
+    "BACKEND_TIMEOUT": 7,
+    "REQUEST_ABORTED": 130,
+}
+
+_TRUE = frozenset({"true", "1", "yes", "on"})
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Misused:
+    """The flags are no arguments; one sentence for the person at the terminal."""
+
+    message: str
+
+
+def read_arguments(words: Sequence[str], properties: Mapping[str, Any], stdin: TextIO) -> dict[str, Any] | Misused:
+    """The arguments that `--key value …`, `--json '{…}'` or `-` (JSON on stdin) stand for.
+
+    `properties`: the tool's input properties as JSON Schema; a flag's text is read by its property's type, and what
+    that does not decide stays text for the one check of the whole input.
+    """
+    if list(words) == ["-"]:
+        return _read_json(stdin.read())
+    arguments: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if not word.startswith("--") or word == "--":
+            return Misused(f"`{word}` is no flag; write --name value, --json '{{…}}', or - to read JSON from stdin")
+        name, equals, text = word[2:].partition("=")
+        value = text if equals else _next_value(name, rest, properties)
+        if value is None:
+            return Misused(f"--{name} needs a value")
+        if name == "json" and "json" not in properties:
+            whole = _read_json(value)
+            if isinstance(whole, Misused):
+                return whole
+            arguments.update(whole)
+            continue
+        known = name if name in properties else name.replace("-", "_")
+        if (misused := _take(arguments, known if known in properties else name, value, properties)) is not None:
+            return misused
+    return arguments
+
+
+def write_outcome(outcome: Outcome, stdout: TextIO, stderr: TextIO) -> int:
+    """Print the answer or the envelope, indented on a terminal and as one line elsewhere; answers the exit code."""
+    if outcome.failure is not None:
+        print(_shown(outcome.envelope(), stderr), file=stderr)
+        return EXIT_CODES.get(outcome.failure.code, 1)
+    if outcome.media_type is not None and outcome.body is not None:
+        stdout.flush()
+        stdout.buffer.write(outcome.body)
+    elif outcome.body is not None:
+        print(_shown(outcome.value, stdout), file=stdout)
+    return 0
+
+
+def write_tools(generation: Generation, stdout: TextIO, *, form: str) -> None:
+    """List every tool on any surface: as text for people, or `json` as MCP lists them."""
+    listed = {tool.name: (tool, on) for on in ("cli", "agent", "mcp") for tool in generation.catalog(on, None).tools}
+    tools = [listed[name][0] for name in sorted(listed)]
+    if form == "json":
+        print(_shown([tool.mcp() for tool in tools], stdout), file=stdout)
+        return
+    width = max((len(tool.name) for tool in tools), default=0)
+    for tool in tools:
+        surfaces = ",".join(on for on in ("mcp", "agent", "cli") if tool.name in generation.catalog(on, None).by_name)
+        print(f"{tool.name:{width}}  {surfaces:13}  {' '.join(tool.description.split())}", file=stdout)
+
+
+def _shown(value: Any, stream: TextIO) -> str:
+    return json_text.pretty(value) if stream.isatty() else json_text.encode(value).decode()
+
+
+def _read_json(text: str) -> dict[str, Any] | Misused:
+    value = json_text.parse(text.encode("utf-8", "surrogateescape"))
+    if isinstance(value, json_text.NotJson):
+        return Misused(f"the arguments are not JSON: {value.reason}")
+    return value if isinstance(value, dict) else Misused("the arguments are one JSON object")
+
+
+def _next_value(name: str, rest: list[str], properties: Mapping[str, Any]) -> str | None:
+    types = _types(properties.get(name) or properties.get(name.replace("-", "_")))
+    if types == {"boolean"} and (not rest or rest[0].startswith("--")):
+        return "true"
+    return rest.pop(0) if rest else None
+
+
+def _take(arguments: dict[str, Any], name: str, text: str, properties: Mapping[str, Any]) -> Misused | None:
+    schema = properties.get(name)
+    types = _types(schema)
+    if "array" in types and "string" not in types and not text.lstrip().startswith("["):
+        items = schema.get("items") if isinstance(schema, Mapping) else None
+        arguments.setdefault(name, []).append(_read_text(text, _types(items)))
+        return None
+    if name in arguments:
+        return Misused(f"--{name} is given twice and takes one value")
+    arguments[name] = _read_text(text, types)
+    return None
+
+
+def _read_text(text: str, types: set[str]) -> Any:
+    if "string" in types or not types:
+        return text
+    if "boolean" in types and text.lower() in _TRUE | _FALSE:
+        return text.lower() in _TRUE
+    value = json_text.parse(text.encode("utf-8", "surrogateescape"))
+    return text if isinstance(value, json_text.NotJson) else value
+
+
+def _types(schema: Any) -> set[str]:
+    """The JSON types that a property's schema names; empty where it does not say in so many words."""
+    if not isinstance(schema, Mapping):
+        return set()
+    named = schema.get("type")
+    if isinstance(named, str):
+        return {named}
+    if isinstance(named, list):
+        return {name for name in named if name != "null"}
+    members = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return {json_text.type_name(member) for member in members} - {"null"}
+
+
+def usage_error(message: str) -> int:
+    """Say what is wrong with a command line; answers the exit code."""
+    print(f"toolview: {message}", file=sys.stderr)
+    return 2

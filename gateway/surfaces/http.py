@@ -1,0 +1,143 @@
+"""The shell of a `tools` or `admin` listener: who may speak to it, how large a body may be, which route answers.
+
+On aiohttp's low-level server: a table of paths, no middleware. Knows no contract beyond its `Listener`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from gateway import json_text
+from gateway.contract.model import Listener
+
+log = logging.getLogger("toolview.http")
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """What a listener answers: exact paths, and prefixes for paths that end in a name; both by method."""
+
+    exact: Mapping[str, Mapping[str, Handler]]
+    prefixes: Mapping[str, Mapping[str, Handler]] = field(default_factory=dict)
+
+    def find(self, path: str) -> Mapping[str, Handler] | None:
+        """The handlers of a path by method, or None where nothing is there."""
+        if (known := self.exact.get(path)) is not None:
+            return known
+        cut = path.rfind("/") + 1
+        return self.prefixes.get(path[:cut]) if cut < len(path) else None
+
+
+def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.Server[web.BaseRequest]:
+    """The protocol factory of one listener."""
+    hosts = frozenset(host.lower() for host in listener.hosts)
+    origins = frozenset(origin.lower().rstrip("/") for origin in listener.origins)
+    check_hosts = _is_loopback(listener.listen.host) or bool(hosts)
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        if (refused := _refused(request, origins, hosts, check_hosts=check_hosts)) is not None:
+            return refused
+        handlers = routes.find(request.path)
+        if handlers is None:
+            return problem(404, "NOT_FOUND", "There is nothing under this path.")
+        handler = handlers.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            allowed = ", ".join(sorted(handlers))
+            return problem(405, "METHOD_NOT_ALLOWED", f"This path answers {allowed}.", headers={"Allow": allowed})
+        length = request.content_length
+        if length is not None and length > body_limit:
+            return too_large(body_limit)
+        try:
+            return await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception:
+            log.exception("a listener failed to answer")
+            return problem(500, "INTERNAL_SERVER_ERROR", "The gateway failed to answer; its log says why.")
+
+    return web.Server(handle, handler_cancellation=True, access_log=None)
+
+
+async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
+    """The whole body, or None where it is larger than `limit` bytes; it is not read beyond that."""
+    if not request.can_read_body:
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > limit:
+            return None
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def too_large(limit: int) -> web.Response:
+    return problem(413, "BODY_TOO_LARGE", f"A body may have at most {limit} bytes.", headers={"Connection": "close"})
+
+
+def json_response(
+    value: Any, status: int = 200, headers: Mapping[str, str] | None = None, body: bytes | None = None
+) -> web.Response:
+    """A JSON answer; `body` where it is encoded already."""
+    return web.Response(
+        body=json_text.encode(value) if body is None else body,
+        status=status,
+        headers={"Content-Type": "application/json", **(headers or {})},
+    )
+
+
+def problem(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """What a listener answers on its own behalf, in the catalog's error shape."""
+    return json_response({"error": code, "message": message}, status, headers)
+
+
+def _refused(
+    request: web.BaseRequest, origins: frozenset[str], hosts: frozenset[str], *, check_hosts: bool
+) -> web.Response | None:
+    """403 for a foreign Origin, 421 for a foreign Host: a web page cannot rebind its name to this listener."""
+    origin = request.headers.get("Origin")
+    if origin is not None and not _origin_allowed(origin.lower().rstrip("/"), origins, request):
+        return problem(
+            403, "ORIGIN_REFUSED", "This Origin may not speak to the gateway (`origins` names those that may)."
+        )
+    if check_hosts:
+        host = _host_name(request.headers.get("Host", ""))
+        if host not in hosts and not _is_loopback(host):
+            return problem(
+                421, "HOST_REFUSED", "The gateway does not answer to this Host (`hosts` names those it does)."
+            )
+    return None
+
+
+def _origin_allowed(origin: str, origins: frozenset[str], request: web.BaseRequest) -> bool:
+    if origin in origins or "*" in origins:
+        return True
+    parts = urlsplit(origin)
+    # a page of this very listener, or of another loopback port only where the listener itself is loopback
+    return _is_loopback(parts.hostname or "") and parts.netloc == request.headers.get("Host", "").lower()
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_name(host: str) -> str:
+    name = host.strip().lower()
+    if name.startswith("["):
+        return name[1:].partition("]")[0]
+    return name.partition(":")[0].rstrip(".")

@@ -1,0 +1,88 @@
+"""Log lines: one per call, as JSON or readable text; never an argument, an answer, a header or a secret."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any, TextIO
+
+from gateway.call.outcome import Code, Outcome
+
+log = logging.getLogger("toolview.calls")
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+def set_up(form: str, level: str, stream: TextIO | None = None) -> None:
+    """Write the process's log lines to a stream, stderr unless given: `json`, or `text` for people."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+def log_call(outcome: Outcome) -> None:
+    """One line for one ended call; a fault inside the gateway or its contract is an error with what it was."""
+    inside = outcome.failure is not None and outcome.failure.code == Code.INTERNAL_SERVER_ERROR.word
+    level = logging.ERROR if inside else logging.INFO
+    if not log.isEnabledFor(level):
+        return
+    facts: dict[str, Any] = {
+        "tool": outcome.tool,
+        "surface": outcome.call.surface,
+        "call_id": outcome.call.call_id,
+        "code": outcome.code,
+        "full_bytes": outcome.full_bytes,
+        "view_bytes": outcome.view_bytes,
+        "seconds": round(outcome.duration, 6),
+    }
+    if outcome.failure is not None:
+        facts["retryable"] = outcome.failure.retryable
+    if outcome.fault is not None:
+        facts["fault"] = outcome.fault[:2000]
+    for name in ("stripped", "violations"):
+        if paths := getattr(outcome, name):
+            facts[name] = list(paths[:20])
+    log.log(level, "call", extra=facts)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and what the line was given."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        shown: dict[str, Any] = {
+            "time": _timestamp(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        shown.update(_extra(record))
+        if record.exc_info:
+            shown["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(shown, ensure_ascii=False, default=str)
+
+
+class TextLines(logging.Formatter):
+    """A line for people: time, level, message, then `name=value` pairs; control characters are escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        pairs = "".join(f" {name}={_plain(value)}" for name, value in _extra(record).items())
+        line = f"{_timestamp(record)} {record.levelname.lower():7} {_plain(record.getMessage(), quote=False)}{pairs}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _OWN}
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+
+
+def _plain(value: Any, *, quote: bool = True) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f'"{escaped}"' if quote and isinstance(value, str) and (" " in escaped or not escaped) else escaped

@@ -1,0 +1,139 @@
+"""Prometheus metrics of tool calls, read off an `Outcome`; base units, and no label value that a caller can make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from gateway.call.outcome import Outcome
+from gateway.generation import Generation
+
+#: The most different paths that one tool's series may name; all further ones are counted under "other".
+PATHS_PER_TOOL = 100
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(slots=True)
+class _ToolSeries:
+    """The children that one tool on one surface writes to, looked up once: `labels()` costs more than `inc()`."""
+
+    full: Any
+    view: Any
+    duration: Any
+    backend: Any
+    projection: Any
+    codes: dict[str, Any] = field(default_factory=dict)
+
+
+class ToolMetrics:
+    """Counts every outcome once. Bytes are those of successes only, as `surfaces.md` of the design settles it.
+
+    `full_bytes`: the backend's JSON after its content coding; `view_bytes`: the JSON that the caller got. Both are
+    counters of what was measured; savings are their difference, which may be negative, and are left to queries.
+    """
+
+    def __init__(self, registry: CollectorRegistry, in_flight: Callable[[], float] | None = None) -> None:
+        self._calls = Counter(
+            "toolview_tool_calls", "Tool calls by how they ended.", ["tool", "surface", "code"], registry=registry
+        )
+        by_surface = ["tool", "surface"]
+        self._full = Counter(
+            "toolview_tool_full_bytes", "Decoded JSON bytes of backend answers.", by_surface, registry=registry
+        )
+        self._view = Counter("toolview_tool_view_bytes", "JSON bytes shown to callers.", by_surface, registry=registry)
+        self._duration = self._histogram("toolview_tool_duration_seconds", "Whole tool calls.", registry)
+        self._backend = self._histogram("toolview_backend_duration_seconds", "Waiting for the backend.", registry)
+        self._projection = self._histogram("toolview_projection_duration_seconds", "Running projections.", registry)
+        self._violations = Counter(
+            "toolview_answer_violations",
+            "Places where observed answers broke their declared output.",
+            ["tool", "path"],
+            registry=registry,
+        )
+        self._stripped = Counter(
+            "toolview_stripped_keys",
+            "Keys beyond a declared schema that were left out.",
+            ["tool", "path"],
+            registry=registry,
+        )
+        self._contract = Gauge("toolview_contract_info", "The contract being served.", ["digest"], registry=registry)
+        self._reloaded = Gauge(
+            "toolview_config_last_reload_successful", "Whether the last load was accepted.", registry=registry
+        )
+        self._reloaded_at = Gauge(
+            "toolview_config_last_reload_success_timestamp_seconds",
+            "When a load was last accepted.",
+            registry=registry,
+        )
+        if in_flight is not None:
+            Gauge("toolview_calls_in_flight", "Tool calls under way.", registry=registry).set_function(in_flight)
+        self._series: dict[tuple[str, str], _ToolSeries] = {}
+        self._paths: dict[str, set[str]] = {}
+
+    def observe(self, outcome: Outcome) -> None:
+        """Count one ended call."""
+        key = (outcome.tool, outcome.call.surface)
+        series = self._series.get(key) or self._new_series(key)
+        code = outcome.code
+        child = series.codes.get(code)
+        if child is None:
+            child = series.codes[code] = self._calls.labels(*key, code)
+        child.inc()
+        series.duration.observe(outcome.duration)
+        if outcome.ok:
+            series.full.inc(outcome.full_bytes)
+            series.view.inc(outcome.view_bytes)
+        if outcome.backend_seconds is not None:
+            series.backend.observe(outcome.backend_seconds)
+        if outcome.projection_seconds is not None:
+            series.projection.observe(outcome.projection_seconds)
+        for path in outcome.violations:
+            self._violations.labels(outcome.tool, self._bounded(outcome.tool, path)).inc()
+        for path in outcome.stripped:
+            self._stripped.labels(outcome.tool, self._bounded(outcome.tool, _INDEX.sub("[]", path))).inc()
+
+    def loaded(self, generation: Generation, now: float) -> None:
+        """A contract was accepted at `now` (seconds since the epoch) and is served from here on."""
+        self._contract.clear()
+        self._contract.labels(generation.contract.digest).set(1)
+        self._reloaded.set(1)
+        self._reloaded_at.set(now)
+
+    def refused(self) -> None:
+        """A reload was refused; the contract before it is still served."""
+        self._reloaded.set(0)
+
+    def _new_series(self, key: tuple[str, str]) -> _ToolSeries:
+        tool = key[0]
+        series = self._series[key] = _ToolSeries(
+            self._full.labels(*key),
+            self._view.labels(*key),
+            self._duration.labels(tool),
+            self._backend.labels(tool),
+            self._projection.labels(tool),
+        )
+        return series
+
+    def _bounded(self, tool: str, path: str) -> str:
+        known = self._paths.setdefault(tool, set())
+        if path not in known:
+            if len(known) >= PATHS_PER_TOOL or len(path) > 200:
+                return "other"
+            known.add(path)
+        return path
+
+    @staticmethod
+    def _histogram(name: str, about: str, registry: CollectorRegistry) -> Histogram:
+        return Histogram(name, about, ["tool"], registry=registry, buckets=_SECONDS)
+
+
+def exposition(registry: CollectorRegistry) -> tuple[bytes, Mapping[str, str]]:
+    """The text that Prometheus scrapes, and its headers."""
+    return generate_latest(registry), {"Content-Type": CONTENT_TYPE_LATEST}
