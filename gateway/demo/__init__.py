@@ -1,1 +1,1 @@
-"""A small legacy directory API to try the gateway on; it knows nothing of the gateway and could be anyone's."""
+"""A small legacy directory API to try the gateway on: `backend` and `people` know nothing of it; `run` starts both."""
