@@ -1,0 +1,117 @@
+"""What a tool says of itself, the same on every surface that lists it, and the digest of a whole catalog. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gateway import json_text
+from gateway.catalog.positions import DEFINITIONS, rebuilt
+from gateway.catalog.publish import published, with_default
+
+if TYPE_CHECKING:
+    from gateway.contract.model import Endpoint, View
+    from gateway.schema import Schema
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Advertised:
+    """One tool as it is listed; its schemas are self-contained and as wide as what is checked, or wider."""
+
+    name: str
+    title: str | None
+    description: str
+    input_schema: dict[str, Json]
+    #: None where the tool answers nothing or a file.
+    output_schema: dict[str, Json] | None
+    #: Whether the answer stands under `result`, since its own root need not be an object.
+    wrapped: bool
+    annotations: Mapping[str, Json]
+    meta: Mapping[str, Json]
+
+    def mcp(self) -> dict[str, Json]:
+        """The tool as MCP lists it; what it does not have is absent, never null."""
+        entry: dict[str, Json] = {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": dict(self.annotations) or None,
+            "_meta": dict(self.meta) or None,
+        }
+        return {key: value for key, value in entry.items() if value is not None}
+
+
+def advertise(endpoint: Endpoint) -> Advertised:
+    """What the tool of an endpoint says of itself; the endpoint reaches a tool surface, so it has one."""
+    tool = endpoint.tool
+    assert tool is not None
+    outputs = [] if endpoint.kind == "media" else _shown_outputs(endpoint, tool.view)
+    wrapped = not all(schema.is_object for schema in outputs)
+    documents = [schema.document for schema in outputs]
+    return Advertised(
+        name=tool.name,
+        title=tool.title or endpoint.title,
+        description=endpoint.description.strip(),
+        input_schema=_input(endpoint, tool.view),
+        output_schema=published(documents, portable=True, wrapped=wrapped) if outputs else None,
+        wrapped=wrapped,
+        annotations=tool.annotations,
+        meta={},
+    )
+
+
+def catalog_digest(tools: Sequence[Advertised]) -> str:
+    """16 hex of SHA-256 over what the tools say of themselves, sorted by name; no order but that of lists moves it."""
+    return json_text.digest(
+        [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input": _unordered(tool.input_schema),
+                "output": _unordered(tool.output_schema),
+                "annotations": dict(tool.annotations),
+            }
+            for tool in sorted(tools, key=lambda tool: tool.name)
+        ]
+    )
+
+
+def _input(endpoint: Endpoint, view: View | None) -> dict[str, Json]:
+    """The input with each view default shown, and its argument no longer required."""
+    defaults = view.defaults if view is not None else {}
+    if not defaults:
+        return published([endpoint.input.document], portable=False)
+    shown = published([endpoint.input.optional(tuple(defaults))], portable=False)
+    properties = dict(shown.get("properties", {}))
+    for name, value in defaults.items():
+        # An argument that is declared behind a reference gets its default beside it.
+        properties[name] = with_default(properties.get(name, True), value)
+    return {**shown, "properties": properties}
+
+
+def _shown_outputs(endpoint: Endpoint, view: View | None) -> list[Schema]:
+    """The schemas that an answer may keep: the view's, else those declared for the statuses, each once."""
+    if view is not None and view.output is not None:
+        return [view.output]
+    distinct: list[Schema] = []
+    for schema in endpoint.outputs.values():
+        if all(schema.document != known.document for known in distinct):
+            distinct.append(schema)
+    return distinct
+
+
+def _unordered(schema: Json) -> Json:
+    """A schema with `required`, whose order says nothing, in order."""
+    if not isinstance(schema, dict):
+        return schema
+    ordered = {keyword: rebuilt(keyword, value, _unordered) for keyword, value in schema.items()}
+    for keyword in DEFINITIONS & ordered.keys():
+        ordered[keyword] = {name: _unordered(inner) for name, inner in ordered[keyword].items()}
+    if isinstance(required := ordered.get("required"), list):
+        ordered["required"] = sorted(required)
+    return ordered

@@ -1,0 +1,204 @@
+"""MCP results as bytes: a catalog is encoded once, an answer's own bytes are spliced in. Pure, knows no HTTP."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from gateway import __version__, json_text
+from gateway.call.outcome import Outcome
+from gateway.catalog.advertise import Advertised
+from gateway.surfaces.mcp import wire
+from gateway.surfaces.mcp.wire import Id, Mirrored, Refusal
+
+Json = Any
+TextMode = Literal["json", "short", "none"]
+
+#: How long a client may keep a listing, in milliseconds; changes are not announced, they are found when this is over.
+TTL_MS = 60_000
+
+CATALOG_KEY = "toolview/catalog"
+_SERVER = {"name": "toolview", "version": __version__}
+_STAMP = {"io.modelcontextprotocol/serverInfo": _SERVER}
+_TOOL_ERROR = b'"isError":true'
+_SUCCESS = b'"isError":false'
+
+
+class Catalog(Protocol):
+    """What is read of a generation's catalog."""
+
+    @property
+    def tools(self) -> Sequence[Advertised]: ...
+    @property
+    def digest(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One catalog as this surface says it; what every answer needs of it is encoded once."""
+
+    catalog: Catalog
+    #: Whether the catalog is one principal's, so that no shared cache may keep it.
+    private: bool
+
+    @cached_property
+    def tools(self) -> Mapping[str, Advertised]:
+        return {tool.name: tool for tool in self.catalog.tools}
+
+    @cached_property
+    def _mirrored(self) -> Mapping[str, tuple[Mirrored, ...]]:
+        found = {tool.name: tuple(mirrored_arguments(tool.input_schema)) for tool in self.catalog.tools}
+        return {name: arguments for name, arguments in found.items() if arguments}
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP headers of every response that speaks of this catalog."""
+        return {"Content-Type": "application/json", "Toolview-Catalog": self.catalog.digest}
+
+    def mirrored(self, name: str) -> tuple[Mirrored, ...]:
+        """The arguments of a tool that clients repeat in headers."""
+        return self._mirrored.get(name, ())
+
+    def result(self, *, modern: bool) -> bytes:
+        """The result of `tools/list`, the same bytes every time."""
+        return self._modern_result if modern else self._legacy_result
+
+    def meta(self, *, modern: bool) -> bytes:
+        """The `_meta` member of every result."""
+        return self._modern_meta if modern else self._legacy_meta
+
+    @cached_property
+    def _legacy_meta(self) -> bytes:
+        return b'"_meta":' + json_text.encode({CATALOG_KEY: self.catalog.digest})
+
+    @cached_property
+    def _modern_meta(self) -> bytes:
+        return b'"_meta":' + json_text.encode({**_STAMP, CATALOG_KEY: self.catalog.digest})
+
+    @cached_property
+    def _entries(self) -> bytes:
+        return json_text.encode([tool.mcp() for tool in self.catalog.tools])
+
+    @cached_property
+    def _legacy_result(self) -> bytes:
+        return b"".join((b'{"tools":', self._entries, b",", self._legacy_meta, b"}"))
+
+    @cached_property
+    def _modern_result(self) -> bytes:
+        shared = json_text.encode({"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": self._scope})
+        return b"".join((shared[:-1], b',"tools":', self._entries, b",", self._modern_meta, b"}"))
+
+    @property
+    def _scope(self) -> str:
+        return "private" if self.private else "public"
+
+
+def mirrored_arguments(schema: Json, path: tuple[str, ...] = ()) -> Iterator[Mirrored]:
+    """Arguments that carry `x-mcp-header`, found where clients look: along `properties` alone, on plain scalars."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, declared in properties.items() if isinstance(properties, dict) else ():
+        if not isinstance(declared, dict):
+            continue
+        token = declared.get("x-mcp-header")
+        if isinstance(token, str) and declared.get("type") in ("string", "integer", "boolean"):
+            yield Mirrored((*path, name), wire.PARAM_HEADER + token, declared["type"] == "integer")
+        yield from mirrored_arguments(declared, (*path, name))
+
+
+def discover_result(instructions: str | None, *, private: bool) -> bytes:
+    """The result of `server/discover`: one version, and tools, which is all that answers here."""
+    result: dict[str, Json] = {
+        "resultType": "complete",
+        "supportedVersions": [wire.MODERN_VERSION],
+        "capabilities": {"tools": {}},
+        "ttlMs": TTL_MS,
+        "cacheScope": "private" if private else "public",
+        "_meta": _STAMP,
+    }
+    if instructions:
+        result["instructions"] = instructions
+    return json_text.encode(result)
+
+
+def initialize_result(version: str, instructions: str | None) -> bytes:
+    """The result of the handshake."""
+    result: dict[str, Json] = {
+        "protocolVersion": version,
+        "capabilities": {"tools": {"listChanged": False}},
+        "serverInfo": _SERVER,
+    }
+    if instructions:
+        result["instructions"] = instructions
+    return json_text.encode(result)
+
+
+def call_result(outcome: Outcome, listing: Listing, text: TextMode, *, modern: bool) -> bytes:
+    """The result of a call that ended in `outcome`; the answer's bytes are never parsed again."""
+    parts = [b'{"resultType":"complete",' if modern else b"{"]
+    if outcome.failure is not None:
+        envelope = json_text.encode(outcome.envelope())
+        # No structuredContent: some clients hold it against the output schema even here.
+        parts += (b'"content":', _text_block(envelope), b",", _TOOL_ERROR)
+    elif outcome.body is None:
+        parts += (b'"content":[],', _SUCCESS)
+    elif outcome.media_type is not None:
+        parts += (b'"content":[', _media_block(outcome, outcome.body, outcome.media_type), b"],", _SUCCESS)
+    else:
+        tool = listing.tools.get(outcome.call.tool)
+        wrapped = tool is not None and tool.wrapped
+        body = b'{"result":' + outcome.body + b"}" if wrapped else outcome.body
+        parts += (b'"content":', _answer_text(body, text), b',"structuredContent":', body, b",", _SUCCESS)
+    parts += (b",", listing.meta(modern=modern), b"}")
+    return b"".join(parts)
+
+
+def unknown_tool(request_id: Id, outcome: Outcome, listing: Listing, *, modern: bool) -> Refusal:
+    """The protocol error for a tool that is not there; its data is the envelope, with the nearest names."""
+    data = {**outcome.envelope(), "_meta": {CATALOG_KEY: listing.catalog.digest}}
+    status = wire.status_of(wire.INVALID_PARAMS, modern=modern)
+    return Refusal(request_id, status, wire.INVALID_PARAMS, f"Unknown tool: {outcome.call.tool[:128]}", data)
+
+
+def reply(request_id: Id, result: bytes) -> bytes:
+    """A JSON-RPC response around an encoded result."""
+    return b"".join((b'{"jsonrpc":"2.0","id":', json_text.encode(request_id), b',"result":', result, b"}"))
+
+
+def error(refusal: Refusal) -> bytes:
+    """A JSON-RPC error response."""
+    fault: dict[str, Json] = {"code": refusal.code, "message": refusal.message}
+    if refusal.data is not None:
+        fault["data"] = refusal.data
+    return json_text.encode({"jsonrpc": "2.0", "id": refusal.id, "error": fault})
+
+
+def _text_block(text: bytes) -> bytes:
+    return b"".join((b'[{"type":"text","text":', json_text.encode(text.decode()), b"}]"))
+
+
+def _answer_text(body: bytes, text: TextMode) -> bytes:
+    if text == "json":
+        return _text_block(body)
+    if text == "none":
+        return b"[]"
+    return _text_block(b"The answer is in structuredContent: %d bytes of JSON." % len(body))
+
+
+def _media_block(outcome: Outcome, body: bytes, media_type: str) -> bytes:
+    """An image or a sound as a content block of its kind; any other file as an embedded resource."""
+    plain = media_type.partition(";")[0].strip().lower()
+    data = base64.b64encode(body).decode()
+    kind = plain.partition("/")[0]
+    if kind in ("image", "audio"):
+        return json_text.encode({"type": kind, "data": data, "mimeType": plain})
+    resource = {"uri": f"toolview://{outcome.call.tool}/{outcome.call.call_id}", "mimeType": plain, "blob": data}
+    if kind == "text":
+        try:
+            resource["text"] = body.decode()
+            del resource["blob"]
+        except UnicodeDecodeError:
+            pass
+    return json_text.encode({"type": "resource", "resource": resource})

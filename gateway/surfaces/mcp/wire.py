@@ -1,0 +1,343 @@
+"""One MCP message, from its bytes and headers to one of a few values, in both eras; pure, knows no HTTP library.
+
+The two eras share a path: the handshake revisions open with `initialize` and trust the connection, 2026-07-28 carries
+its envelope in every request (`params._meta`) and repeats it in headers that must agree with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gateway import json_text
+
+Json = Any
+
+MODERN_VERSION = "2026-07-28"
+LATEST_HANDSHAKE_VERSION = "2025-11-25"
+HANDSHAKE_VERSIONS = frozenset({"2024-11-05", "2025-03-26", "2025-06-18", LATEST_HANDSHAKE_VERSION})
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+
+VERSION_HEADER = "MCP-Protocol-Version"
+METHOD_HEADER = "Mcp-Method"
+NAME_HEADER = "Mcp-Name"
+PARAM_HEADER = "Mcp-Param-"
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CALL_ID_KEY = "toolview/toolCallId"
+
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_MODERN_STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 200}
+
+_CALL_ID = re.compile(r"[!-~]{1,128}")
+_TRACE_CONTEXT = {
+    "traceparent": re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,128})?"),
+    "tracestate": re.compile(r"[ -~]{1,512}"),
+    "baggage": re.compile(r"[ -~]{1,8192}"),
+}
+_ENCODED = re.compile(r"=\?base64\?(.*)\?=")
+_DECIMAL = re.compile(r"(-?[0-9]{1,400})(?:\.0+)?")
+
+Id = str | int
+
+
+class Headers(Protocol):
+    """What is read of a request's headers: the values of one name, whatever its case, in order."""
+
+    def getall(self, key: str, default: Sequence[str]) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """An argument whose schema carries `x-mcp-header`: clients repeat its value in a header."""
+
+    #: Property names from the root of the arguments.
+    path: tuple[str, ...]
+    header: str
+    integer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Discover:
+    """`server/discover`, which opens the modern era."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Initialize:
+    """The handshake; `version` is what to answer with."""
+
+    id: Id
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Answered with an empty result; the modern era has none."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class ListTools:
+    """`tools/list`, the one page there is."""
+
+    id: Id
+    modern: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool:
+    """`tools/call`; whether there is such a tool is for the call to find out."""
+
+    id: Id
+    modern: bool
+    name: str
+    arguments: dict[str, Json]
+    #: The caller's own id of the call, where it gave one that can travel as a header.
+    call_id: str | None = None
+    #: W3C trace context, as headers for the backend.
+    trace: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that wants no answer; nothing is dispatched."""
+
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A protocol error; `id` is None where none could be read."""
+
+    id: Id | None
+    status: int
+    code: int
+    message: str
+    data: Json = None
+
+
+Message = Discover | Initialize | Ping | ListTools | CallTool | Notification | Refusal
+
+
+def read(body: bytes, headers: Headers | None, mirrored: Callable[[str], Sequence[Mirrored]]) -> Message:
+    """Read one message; `headers` is None on stdio, `mirrored` tells of the arguments that a tool has in headers."""
+    message = json_text.parse(body)
+    if isinstance(message, json_text.NotJson):
+        return Refusal(None, 400, PARSE_ERROR, f"Parse error: {message.reason}")
+    if not isinstance(message, dict):
+        return _malformed("the body must be one JSON-RPC object; batches are not served")
+    method = message.get("method")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        return _malformed('a message has "jsonrpc": "2.0" and a "method"')
+    if "id" not in message:
+        return Notification(method)
+    # 0 and "" are ids; true, 1.5 and null are not.
+    request_id = message["id"]
+    if type(request_id) not in (str, int):
+        return _malformed("an id is a string or an integer")
+    params = message.get("params")
+    if params is None:
+        params = {}
+    if _is_modern(method, params, headers):
+        return _read_modern(request_id, method, params, headers, mirrored)
+    return _read_legacy(request_id, method, params)
+
+
+def status_of(code: int, *, modern: bool) -> int:
+    """The HTTP status of a JSON-RPC error: the handshake era answers 200 to whatever could be read as a request."""
+    return _MODERN_STATUS.get(code, 400) if modern else 200
+
+
+def decoded_header(value: str) -> str | None:
+    """A header's value, out of its base64 wrapping where it has one; None where that is malformed or not canonical."""
+    wrapped = _ENCODED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        raw = base64.b64decode(wrapped[1], validate=True)
+        return raw.decode() if base64.b64encode(raw).decode() == wrapped[1] else None
+    except (binascii.Error, UnicodeError, ValueError):
+        return None
+
+
+def _is_modern(method: str, params: Json, headers: Headers | None) -> bool:
+    """Which era a request belongs to; one that names both is modern, and its ladder refuses the disagreement."""
+    if headers is not None and any(value not in HANDSHAKE_VERSIONS for value in headers.getall(VERSION_HEADER, ())):
+        return True
+    if method == "initialize" or not isinstance(params, dict):
+        return False
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and VERSION_KEY in meta
+
+
+def _read_legacy(request_id: Id, method: str, params: Json) -> Message:
+    if method == "tools/call":
+        return _call(request_id, params, modern=False)
+    if method == "tools/list":
+        return _list(request_id, params, modern=False)
+    if method == "ping":
+        return Ping(request_id)
+    if method == "initialize":
+        return _initialize(request_id, params)
+    return _refusal(request_id, METHOD_NOT_FOUND, "Method not found", modern=False)
+
+
+def _read_modern(
+    request_id: Id,
+    method: str,
+    params: Json,
+    headers: Headers | None,
+    mirrored: Callable[[str], Sequence[Mirrored]],
+) -> Message:
+    """The ladder: the first rung that fails is what the client hears of."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, dict) or VERSION_KEY not in meta or CAPABILITIES_KEY not in meta:
+        lacks = f"params._meta must be an object with {VERSION_KEY} and {CAPABILITIES_KEY}"
+        return _refusal(request_id, INVALID_PARAMS, lacks, modern=True)
+    version = meta[VERSION_KEY]
+    if headers is not None and (mismatch := _header_mismatch(method, params, version, headers)):
+        return _refusal(request_id, HEADER_MISMATCH, mismatch, modern=True)
+    if not isinstance(version, str):
+        return _refusal(request_id, INVALID_PARAMS, f"{VERSION_KEY} must be a string", modern=True)
+    if version != MODERN_VERSION:
+        known = {"supported": [MODERN_VERSION], "requested": version}
+        return _refusal(request_id, UNSUPPORTED_VERSION, "Unsupported protocol version", known, modern=True)
+    if method == "tools/call":
+        message = _call(request_id, params, modern=True)
+        if isinstance(message, CallTool) and headers is not None:
+            for argument in mirrored(message.name):
+                if fault := _mirror_mismatch(argument, message.arguments, headers):
+                    return _refusal(request_id, HEADER_MISMATCH, fault, modern=True)
+        return message
+    if method == "tools/list":
+        return _list(request_id, params, modern=True)
+    if method == "server/discover":
+        return Discover(request_id)
+    return _refusal(request_id, METHOD_NOT_FOUND, "Method not found", modern=True)
+
+
+def _header_mismatch(method: str, params: dict[str, Json], version: Json, headers: Headers) -> str | None:
+    versions = headers.getall(VERSION_HEADER, ())
+    methods = headers.getall(METHOD_HEADER, ())
+    names = headers.getall(NAME_HEADER, ())
+    for header, values in ((VERSION_HEADER, versions), (METHOD_HEADER, methods), (NAME_HEADER, names)):
+        if len(values) > 1:
+            return f"the {header} header appears more than once"
+    if not versions or versions[0] != version:
+        return f"the {VERSION_HEADER} header does not match the version in params._meta"
+    if not methods or methods[0] != method:
+        return f"the {METHOD_HEADER} header does not match the method"
+    key = _NAMED_BY.get(method)
+    named = params.get(key) if key is not None else None
+    if named is not None and (not names or decoded_header(names[0]) != named):
+        return f"the {NAME_HEADER} header does not match params.{key}"
+    return None
+
+
+def _mirror_mismatch(argument: Mirrored, arguments: dict[str, Json], headers: Headers) -> str | None:
+    """Header and argument are both there and equal, or both absent (`null` counts as absent)."""
+    values = headers.getall(argument.header, ())
+    shown = ".".join(argument.path)
+    if len(values) > 1:
+        return f"the {argument.header} header appears more than once"
+    value: Json = arguments
+    for name in argument.path:
+        value = value.get(name) if isinstance(value, dict) else None
+    expected = _header_text(value)
+    if expected is None:
+        return (
+            f"the {argument.header} header is there, but no argument {shown} that it could repeat" if values else None
+        )
+    if not values:
+        return f"the {argument.header} header is missing, and the argument {shown} is there"
+    found = decoded_header(values[0])
+    if found is None:
+        return f"the {argument.header} header is not canonical base64 of UTF-8"
+    if argument.integer and (number := _DECIMAL.fullmatch(found)) and (whole := _whole(value)) is not None:
+        return None if int(number[1]) == whole else f"the {argument.header} header does not match the argument {shown}"
+    return None if found == expected else f"the {argument.header} header does not match the argument {shown}"
+
+
+def _header_text(value: Json) -> str | None:
+    """The text that a client puts into a header for a value; None where it puts none."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    return json_text.encode(value).decode() if isinstance(value, (int, float)) else None
+
+
+def _whole(value: Json) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if value == int(value) else None
+
+
+def _call(request_id: Id, params: Json, *, modern: bool) -> CallTool | Refusal:
+    name = params.get("name") if isinstance(params, dict) else None
+    if not isinstance(name, str):
+        return _refusal(request_id, INVALID_PARAMS, "params.name must be the name of a tool", modern=modern)
+    arguments = params.get("arguments")
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        return _refusal(request_id, INVALID_PARAMS, "params.arguments must be an object", modern=modern)
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return CallTool(request_id, modern, name, arguments)
+    call_id = meta.get(CALL_ID_KEY)
+    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
+        call_id = None
+    trace = {
+        key: meta[key]
+        for key, pattern in _TRACE_CONTEXT.items()
+        if key in meta and isinstance(meta[key], str) and pattern.fullmatch(meta[key])
+    }
+    return CallTool(request_id, modern, name, arguments, call_id, trace)
+
+
+def _list(request_id: Id, params: Json, *, modern: bool) -> ListTools | Refusal:
+    if not isinstance(params, dict):
+        return _refusal(request_id, INVALID_PARAMS, "params must be an object", modern=modern)
+    # There is one page, so no cursor was ever handed out.
+    if params.get("cursor") is not None:
+        return _refusal(request_id, INVALID_PARAMS, "Invalid cursor", modern=modern)
+    return ListTools(request_id, modern)
+
+
+def _initialize(request_id: Id, params: Json) -> Initialize | Refusal:
+    version = params.get("protocolVersion") if isinstance(params, dict) else None
+    client = params.get("clientInfo") if isinstance(params, dict) else None
+    if (
+        not isinstance(version, str)
+        or not isinstance(params.get("capabilities"), dict)
+        or not isinstance(client, dict)
+        or not isinstance(client.get("name"), str)
+        or not isinstance(client.get("version"), str)
+    ):
+        lacks = "initialize needs protocolVersion, capabilities and clientInfo with its name and version"
+        return _refusal(request_id, INVALID_PARAMS, lacks, modern=False)
+    return Initialize(request_id, version if version in HANDSHAKE_VERSIONS else LATEST_HANDSHAKE_VERSION)
+
+
+def _malformed(reason: str) -> Refusal:
+    return Refusal(None, 400, INVALID_REQUEST, f"Invalid request: {reason}")
+
+
+def _refusal(request_id: Id, code: int, message: str, data: Json = None, *, modern: bool) -> Refusal:
+    return Refusal(request_id, status_of(code, modern=modern), code, message, data)
