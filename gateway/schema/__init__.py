@@ -1,0 +1,11 @@
+"""JSON Schema 2020-12 compiled to functions: check, cut, fill, bundle, and whether one schema fits another.
+
+The only room that speaks JSON Schema. It knows no contract, no call, no file and no network.
+"""
+
+from gateway.json_pointer import pointer_of
+from gateway.schema.bundle import bundle
+from gateway.schema.schema import Schema, compile_schema
+from gateway.schema.violation import SchemaFault, Violation
+
+__all__ = ["Schema", "SchemaFault", "Violation", "bundle", "compile_schema", "pointer_of"]

@@ -1,0 +1,99 @@
+"""Making a schema self-contained: every reference that leads out becomes a definition inside; knows no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.schema.keywords import MANY, NAMED, ONE, Path
+from gateway.schema.resolve import resolve
+from gateway.schema.violation import SchemaFault
+
+#: For a reference that leads out: a stable name and the raw node, or None where there is none.
+Lookup = Callable[[str], tuple[str, Any] | None]
+
+
+def bundle(node: Any, lookup: Lookup) -> dict[str, Any] | bool | tuple[SchemaFault, ...]:
+    """The same schema with every outer reference as `#/$defs/NAME`, holding only the definitions it reaches."""
+    bundling = _Bundling(node, lookup)
+    document = bundling.rewritten(node, (), at_root=True)
+    bundling.finish()
+    if bundling.faults:
+        return tuple(bundling.faults)
+    if not isinstance(document, dict):
+        return document if isinstance(document, bool) else (SchemaFault((), "a schema is an object, true or false"),)
+    document.pop("$defs", None)
+    if bundling.definitions:
+        document["$defs"] = bundling.definitions
+    return document
+
+
+class _Bundling:
+    def __init__(self, root: Any, lookup: Lookup) -> None:
+        self._root = root
+        self._lookup = lookup
+        own = root.get("$defs") if isinstance(root, dict) else None
+        self._own: dict[str, Any] = own if isinstance(own, dict) else {}
+        #: Names taken by id of the raw node, so that one node under two spellings becomes one definition.
+        self._names: dict[int, str] = {}
+        self._waiting: list[tuple[str, Any, Path]] = []
+        self.definitions: dict[str, Any] = {}
+        self.faults: list[SchemaFault] = []
+
+    def finish(self) -> None:
+        """Rewrites definitions until no new one is reached; those of the root first and in its order."""
+        while self._waiting:
+            name, raw, path = self._waiting.pop(0)
+            self.definitions[name] = self.rewritten(raw, path)
+        order = [name for name in self._own if name in self.definitions]
+        order += [name for name in self.definitions if name not in self._own]
+        self.definitions = {name: self.definitions[name] for name in order}
+
+    def rewritten(self, node: Any, path: Path, *, at_root: bool = False) -> Any:
+        if not isinstance(node, dict):
+            return node
+        written: dict[str, Any] = {}
+        for keyword, held in node.items():
+            here = (*path, keyword)
+            if keyword == "$ref" and isinstance(held, str):
+                written[keyword] = self._reference(held, here)
+            elif keyword == "$defs" and at_root:
+                written[keyword] = held
+            elif keyword in ONE:
+                written[keyword] = self.rewritten(held, here)
+            elif keyword in MANY and isinstance(held, list):
+                written[keyword] = [self.rewritten(item, (*here, index)) for index, item in enumerate(held)]
+            elif keyword in NAMED and isinstance(held, dict):
+                written[keyword] = {name: self.rewritten(item, (*here, name)) for name, item in held.items()}
+            else:
+                written[keyword] = held
+        return written
+
+    def _reference(self, ref: str, path: Path) -> str:
+        found = None if ref == "#" else self._lookup(ref)
+        if found is not None:
+            return self._definition(*found, path)
+        target = resolve(self._root, ref)
+        if isinstance(target, str):
+            self.faults.append(SchemaFault(path, f"`{ref}` cannot be resolved: {target}"))
+            return ref
+        at = target[0]
+        if at[:1] == ("$defs",):
+            # A reference into a definition keeps that definition.
+            name = str(at[1])
+            self._definition(name, self._own[name], path)
+            return ref
+        return ref
+
+    def _definition(self, wanted: str, raw: Any, path: Path) -> str:
+        name = self._names.get(id(raw))
+        if name is None:
+            name = wanted
+            taken = set(self._names.values()) | {own for own in self._own if self._own[own] is not raw}
+            number = 2
+            while name in taken:
+                name, number = f"{wanted}_{number}", number + 1
+            self._names[id(raw)] = name
+            at: Path = ("$defs", name) if name in self._own else path
+            self._waiting.append((name, raw, at))
+        return "#/$defs/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")

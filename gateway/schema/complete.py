@@ -1,0 +1,95 @@
+"""Completing a caller's value: schema defaults filled in, stringified JSON read; knows no validator."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from gateway.json_text import NotJson, parse
+from gateway.schema.place import Document, Part, spread
+
+_NONE = object()
+
+
+class Completing:
+    """Fills and decodes along one document. Where a value would have to choose a branch, nothing is done."""
+
+    def __init__(self, document: Document) -> None:
+        self._top = (document.top(),)
+
+    def fill(self, value: Any) -> Any:
+        """A value with the defaults of absent properties, at every depth."""
+        return _fill(value, self._top)
+
+    def decode(self, value: Any) -> Any:
+        """A value with strings read as JSON where an array or object is wanted and a string is not."""
+        return _decode(value, self._top)
+
+
+def _fill(value: Any, parts: tuple[Part, ...]) -> Any:
+    if not parts:
+        return value
+    if isinstance(value, dict):
+        flat, _ = spread(parts, "object")
+        filled = {key: _fill(held, _at_key(flat, key)) for key, held in value.items()}
+        for name in dict.fromkeys(name for part in flat for name in part.node.get("properties", ())):
+            if name not in filled:
+                judges = _at_key(flat, name)
+                default = _default(judges)
+                if default is not _NONE:
+                    filled[name] = _fill(copy.deepcopy(default), judges)
+        return filled
+    if isinstance(value, list):
+        flat, _ = spread(parts, "array")
+        return [_fill(item, _at_index(flat, index)) for index, item in enumerate(value)]
+    return value
+
+
+def _default(parts: tuple[Part, ...]) -> Any:
+    """The one default that these schemas name. The nearest wins: one beside a `$ref` over one behind it."""
+    for part in parts:
+        if "default" in part.node:
+            return part.node["default"]
+    behind = [found for part in parts if (found := _default(part.in_place)) is not _NONE]
+    return behind[0] if behind and all(other == behind[0] for other in behind) else _NONE
+
+
+def _decode(value: Any, parts: tuple[Part, ...]) -> Any:
+    if not parts:
+        return value
+    if isinstance(value, str):
+        types = frozenset.intersection(*(part.types for part in parts))
+        if "string" in types or not types & {"array", "object"}:
+            return value
+        read = parse(value.encode("utf-8", "surrogatepass"))
+        wanted = (isinstance(read, list) and "array" in types) or (isinstance(read, dict) and "object" in types)
+        if isinstance(read, NotJson) or not wanted:
+            return value
+        return _decode(read, parts)
+    if isinstance(value, dict):
+        flat, _ = spread(parts, "object")
+        return {key: _decode(held, _at_key(flat, key)) for key, held in value.items()}
+    if isinstance(value, list):
+        flat, _ = spread(parts, "array")
+        return [_decode(item, _at_index(flat, index)) for index, item in enumerate(value)]
+    return value
+
+
+def _at_key(flat: tuple[Part, ...], key: str) -> tuple[Part, ...]:
+    found: list[Part] = []
+    for part in flat:
+        if key in part.node.get("properties", ()):
+            found.append(part.under("properties", key))
+        elif "patternProperties" not in part.node and (inner := part.one("additionalProperties")):
+            found.append(inner)
+    return tuple(found)
+
+
+def _at_index(flat: tuple[Part, ...], index: int) -> tuple[Part, ...]:
+    found: list[Part] = []
+    for part in flat:
+        if index < len(part.node.get("prefixItems", ())):
+            found.append(part.under("prefixItems", index))
+        elif inner := part.one("items"):
+            found.append(inner)
+    return tuple(found)

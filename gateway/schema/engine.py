@@ -1,0 +1,154 @@
+"""What one document is compiled to, shared by all schemas with the same text. The only file that runs jsonschema-rs."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+from weakref import WeakValueDictionary
+
+import jsonschema_rs
+
+from gateway.json_pointer import pointer_of
+from gateway.schema.complete import Completing
+from gateway.schema.cut import Cutting
+from gateway.schema.explain import not_json, violations_of
+from gateway.schema.keywords import MANY, NAMED, ONE
+from gateway.schema.pattern import translate
+from gateway.schema.place import Document, Part
+from gateway.schema.violation import SchemaFault, Violation
+
+_engines: WeakValueDictionary[tuple[str, str], Engine] = WeakValueDictionary()
+
+
+def engine_for(document: Any, formats: str) -> Engine | tuple[SchemaFault, ...]:
+    """The engine of a document without faults; the same one for the same text while it is in use."""
+    key = (formats, json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+    known = _engines.get(key)
+    if known is None:
+        try:
+            known = Engine(document, formats)
+        except (jsonschema_rs.ValidationError, ValueError) as fault:
+            return (SchemaFault((), f"the schema cannot be compiled: {getattr(fault, 'message', fault)}"),)
+        _engines[key] = known
+    return known
+
+
+class Engine:
+    """A validator and what is made beside it when first asked for."""
+
+    def __init__(self, document: Any, formats: str) -> None:
+        self.document = document
+        self.formats = formats
+        self._validator = _compiled(_spelled(document), formats)
+        self._branches: dict[Any, jsonschema_rs.Validator] = {}
+        self._keys: dict[str, jsonschema_rs.Validator] = {}
+
+    def valid(self, value: Any) -> bool:
+        try:
+            return self._validator.is_valid(value)
+        except ValueError:  # no JSON value
+            return False
+
+    def check(self, value: Any, limit: int) -> list[Violation]:
+        try:
+            if self._validator.is_valid(value):
+                return []
+            return violations_of(self._validator.iter_errors(value), self.document, value, limit)
+        except ValueError:
+            fault = not_json(value)
+            if fault is None:
+                raise
+            return [fault]
+
+    def cut(self, value: Any) -> Any:
+        root = self._cutting
+        return value if root is None else root(value)
+
+    @cached_property
+    def places(self) -> Document:
+        return Document(self.document)
+
+    @cached_property
+    def completing(self) -> Completing:
+        return Completing(self.places)
+
+    @cached_property
+    def _cutting(self) -> Any:
+        return Cutting(self.places, self._fits, self._matches).root()
+
+    @cached_property
+    def _map(self) -> jsonschema_rs.ValidatorMap:
+        return jsonschema_rs.validator_map_for(_spelled(self.document), **_options(self.formats))
+
+    @cached_property
+    def _registry(self) -> jsonschema_rs.Registry:
+        return jsonschema_rs.Registry([("urn:document", _spelled(self.document))])
+
+    def _fits(self, part: Part, value: Any) -> bool:
+        known = self._branches.get(part.path)
+        if known is None:
+            known = self._branches[part.path] = self._branch(part)
+        try:
+            return known.is_valid(value)
+        except ValueError:
+            return False
+
+    def _branch(self, part: Part) -> jsonschema_rs.Validator:
+        pointer = pointer_of(part.path)
+        found = self._map.get("#" + pointer)
+        if found is None:
+            ref = {"$ref": "urn:document#" + quote(pointer)}
+            found = jsonschema_rs.Draft202012Validator(ref, registry=self._registry, **_options(self.formats))
+        return found
+
+    def _matches(self, pattern: str, key: str) -> bool:
+        known = self._keys.get(pattern)
+        if known is None:
+            known = self._keys[pattern] = _compiled({"pattern": translate(pattern)}, "annotate")
+        try:
+            return known.is_valid(key)
+        except ValueError:
+            return False
+
+
+def _options(formats: str) -> dict[str, Any]:
+    return {
+        "pattern_options": jsonschema_rs.RegexOptions(),
+        "offline": True,
+        "validate_formats": formats == "assert",
+    }
+
+
+def _compiled(document: Any, formats: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.Draft202012Validator(document, **_options(formats))
+
+
+def _spelled(node: Any, at_root: bool = True) -> Any:
+    """The document as the engine is to read it: its own spelling of patterns, and no address."""
+    if not isinstance(node, dict):
+        return node
+    written: dict[str, Any] = {}
+    for keyword, held in node.items():
+        if keyword in ONE:
+            held = _spelled(held, False)
+        elif keyword in MANY:
+            held = [_spelled(item, False) for item in held]
+        elif keyword in NAMED:
+            held = {
+                _pattern(name) if keyword == "patternProperties" else name: _spelled(item, False)
+                for name, item in held.items()
+            }
+        elif keyword == "pattern":
+            held = _pattern(held)
+        elif at_root and keyword in ("$id", "$schema"):
+            continue
+        written[keyword] = held
+    return written
+
+
+def _pattern(pattern: str) -> str:
+    spelled = translate(pattern)
+    assert isinstance(spelled, str), "a document with such a pattern is refused"
+    return spelled

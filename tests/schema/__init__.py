@@ -1,0 +1,1 @@
+"""The schema room, tested: what it refuses, checks, cuts and completes."""
