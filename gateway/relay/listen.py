@@ -1,0 +1,165 @@
+"""A pass-through listener: accepts connections, gives each a backend connection of its own, drains. Knows no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from contextlib import suppress
+
+from gateway.relay.backend import Backend, tune
+from gateway.relay.observe import Observer, Silent
+from gateway.relay.pair import HELD, Pair, Setting
+from gateway.relay.route import Route
+from gateway.relay.tls import listen_context
+
+_BACKLOG = 1024
+_TICK = 0.5
+#: Out of file descriptors or memory: leave new connections in the backlog for a while instead of spinning on them.
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_REST = 0.5
+
+
+class Relay:
+    """One route being served. `await start()`, and later `await stop(grace)`."""
+
+    def __init__(self, route: Route, observer: Observer | None = None) -> None:
+        self.route = route
+        self._observer = observer or Silent()
+        self._doors: list[socket.socket] = []
+        self._pairs: set[Pair] = set()
+        #: Of these, the ones `max_connections` counts.
+        self._admitted = 0
+        self._setting: Setting | None = None
+        self._everybody_left = asyncio.Event()
+        self._ticking: asyncio.TimerHandle | None = None
+
+    @property
+    def connections(self) -> int:
+        """Client connections that are open now."""
+        return len(self._pairs)
+
+    async def start(self) -> tuple[str, int]:
+        """Open the listener; returns the address it got. Raises `OSError` where it is taken."""
+        loop = asyncio.get_running_loop()
+        self._setting = Setting(
+            route=self.route,
+            loop=loop,
+            backend=Backend(self.route, loop),
+            observer=self._observer,
+            listen_tls=listen_context(self.route.listen_tls) if self.route.listen_tls else None,
+            buffer=memoryview(bytearray(HELD)),
+            closed=self._forget,
+        )
+        self._doors = await self._open_doors(loop)
+        for door in self._doors:
+            loop.add_reader(door, self._accept, door)
+        host, port = self._doors[0].getsockname()[:2]
+        return host, port
+
+    async def stop(self, grace: float) -> None:
+        """Accept nothing more, finish what is in flight within `grace` seconds, reset what is not finished by then."""
+        if self._setting is None:
+            return
+        for door in self._doors:
+            self._accept(door)  # a client whose connection the kernel has taken is our guest already
+            self._setting.loop.remove_reader(door)
+            door.close()
+        self._doors = []
+        for pair in list(self._pairs):
+            pair.drain()
+        if self._pairs:
+            self._everybody_left.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self._everybody_left.wait()
+        for pair in list(self._pairs):
+            pair.abort()
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+
+    async def _open_doors(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
+        found = await loop.getaddrinfo(
+            self.route.listen_host or None, self.route.listen_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        doors: list[socket.socket] = []
+        try:
+            for family, where in dict.fromkeys((family, where) for family, _, _, _, where in found):
+                # Port 0 takes any; a second address of the same name then takes the same one.
+                port = doors[0].getsockname()[1] if doors else where[1]
+                doors.append(_door(family, (where[0], port, *where[2:]), self.route.reuse_port))
+        except OSError:
+            for door in doors:
+                door.close()
+            raise
+        return doors
+
+    def _accept(self, door: socket.socket) -> None:
+        setting = self._setting
+        assert setting is not None
+        while True:
+            try:
+                client, _ = door.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError as fault:
+                if fault.errno in _EXHAUSTED:
+                    setting.loop.remove_reader(door)
+                    setting.loop.call_later(_REST, self._accept_again, door)
+                    return
+                continue  # that client left before it was accepted
+            self._welcome(client, setting)
+
+    def _accept_again(self, door: socket.socket) -> None:
+        if self._setting is not None and door in self._doors:
+            self._setting.loop.add_reader(door, self._accept, door)
+
+    def _welcome(self, client: socket.socket, setting: Setting) -> None:
+        client.setblocking(False)
+        try:
+            tune(client)
+        except OSError:
+            client.close()
+            return
+        limit = self.route.max_connections
+        pair = Pair(client, setting, refused=limit is not None and self._admitted >= limit)
+        self._pairs.add(pair)
+        self._admitted += not pair.refused
+        self._observer.connection_opened()
+        pair.start()
+        if self._ticking is None:
+            self._ticking = setting.loop.call_later(_TICK, self._tick)
+
+    def _forget(self, pair: Pair) -> None:
+        self._pairs.discard(pair)
+        self._admitted -= not pair.refused
+        self._observer.connection_closed()
+        if not self._pairs:
+            self._everybody_left.set()
+
+    def _tick(self) -> None:
+        assert self._setting is not None
+        self._ticking = None
+        now = self._setting.loop.time()
+        for pair in list(self._pairs):
+            pair.tick(now)
+        if self._pairs:
+            self._ticking = self._setting.loop.call_later(_TICK, self._tick)
+
+
+def _door(family: int, where: tuple[object, ...], reuse_port: bool) -> socket.socket:
+    door = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        door.bind(where)
+        door.listen(_BACKLOG)
+        door.setblocking(False)
+    except OSError:
+        door.close()
+        raise
+    return door

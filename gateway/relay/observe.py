@@ -1,0 +1,359 @@
+"""A passive reader of both directions of one connection: where messages begin and end; knows no socket.
+
+It serves metrics, the access log and draining. It sees bytes after they were sent on and changes none; what it cannot
+follow it calls opaque.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+from typing import Literal, Protocol
+
+Direction = Literal["in", "out"]
+
+#: A head longer than this is not followed; it is relayed all the same.
+LONGEST_HEAD = 65536
+_LONGEST_LINE = 8192
+#: So much is looked at in one step where a head or a chunk size is expected.
+_PIECE = 2048
+
+#: A caller can never make a label value: any other method is `other`.
+_METHODS = {
+    name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+}
+
+
+class Observer(Protocol):
+    """Who wants to know. Plain calls from the event loop's thread; they must not block or raise."""
+
+    def connection_opened(self) -> None: ...
+
+    def connection_closed(self) -> None: ...
+
+    def relayed(self, direction: Direction, count: int) -> None:
+        """So many bytes were taken over: `in` from the client, `out` from the backend."""
+
+    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
+        """One request and its answer are over. `status` 0: no answer came. `sizes`: bytes of request and answer."""
+
+    def cut(self, method: str, status: int) -> None:
+        """An exchange broke in the middle: follows its `exchange`."""
+
+    def opaque(self) -> None:
+        """One connection can no longer be followed: upgraded, or no HTTP/1 that can be read in one way only."""
+
+
+class Silent:
+    """An observer that keeps nothing."""
+
+    def connection_opened(self) -> None: ...
+
+    def connection_closed(self) -> None: ...
+
+    def relayed(self, direction: Direction, count: int) -> None: ...
+
+    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None: ...
+
+    def cut(self, method: str, status: int) -> None: ...
+
+    def opaque(self) -> None: ...
+
+
+class _Exchange:
+    """One request on its way to an answer."""
+
+    __slots__ = ("answer_bytes", "method", "request_bytes", "started", "status", "target")
+
+    def __init__(self, method: bytes, target: bytes, request_bytes: int) -> None:
+        self.method = method
+        self.target = target
+        self.request_bytes = request_bytes
+        self.answer_bytes = 0
+        self.status = 0
+        self.started = monotonic()
+
+
+class Watch:
+    """What is known of one connection. Feed it each direction's bytes in order; ask it whether nothing is in flight."""
+
+    __slots__ = ("_answers", "_requests", "is_opaque", "observer", "waiting")
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        #: Requests whose answer is not over, oldest first.
+        self.waiting: deque[_Exchange] = deque()
+        self.is_opaque = False
+        self._requests = _Requests(self)
+        self._answers = _Answers(self)
+
+    @property
+    def idle(self) -> bool:
+        """Between two exchanges: nothing was begun that is not over."""
+        return not self.waiting and not self.is_opaque and self._requests.at_boundary
+
+    @property
+    def seen_a_head(self) -> bool:
+        return self._requests.heads > 0 or self.is_opaque
+
+    @property
+    def answered(self) -> bool:
+        """Some byte of an answer has gone to the client already, so nobody else may speak."""
+        return self._answers.total > 0
+
+    @property
+    def oldest_method(self) -> bytes:
+        return self.waiting[0].method if self.waiting else b""
+
+    def request_bytes(self, data: memoryview) -> None:
+        self.observer.relayed("in", len(data))
+        self._requests.take(data)
+
+    def answer_bytes(self, data: memoryview) -> None:
+        self.observer.relayed("out", len(data))
+        self._answers.take(data)
+
+    def spoken(self, status: int) -> None:
+        """The relay answered in the backend's place."""
+        if self.waiting:
+            self.waiting[0].status = status
+            self._report(self.waiting.popleft())
+
+    def answers_ended(self) -> None:
+        """The backend closed its side cleanly; an answer that runs to the end of the connection is over now."""
+        if self._answers.to_end and self.waiting:
+            self._report(self.waiting.popleft())
+
+    def closed(self) -> None:
+        """The connection is gone; whatever still waits was cut."""
+        if self.is_opaque:
+            return
+        while self.waiting:
+            exchange = self.waiting.popleft()
+            self._report(exchange)
+            self.observer.cut(_METHODS.get(exchange.method, "other"), exchange.status)
+
+    def answer_over(self, size: int) -> None:
+        exchange = self.waiting.popleft()
+        exchange.answer_bytes = size
+        self._report(exchange)
+
+    def give_up(self) -> None:
+        """From here on nothing is followed, in either direction."""
+        if not self.is_opaque:
+            self.is_opaque = True
+            self._requests.blind()
+            self._answers.blind()
+            self.waiting.clear()
+            self.observer.opaque()
+
+    def _report(self, exchange: _Exchange) -> None:
+        self.observer.exchange(
+            _METHODS.get(exchange.method, "other"),
+            exchange.status,
+            exchange.target.decode("latin-1"),
+            (exchange.request_bytes, exchange.answer_bytes),
+            monotonic() - exchange.started,
+        )
+
+
+# What a direction is in the middle of.
+_HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(7)
+
+
+class _Messages:
+    """One direction: heads are read, bodies are counted and not looked into, chunk sizes are followed."""
+
+    __slots__ = ("_held", "_skip", "_state", "_watch", "heads", "size", "total")
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._state = _HEAD
+        #: Bytes that belong to the body at hand and need no look.
+        self._skip = 0
+        #: A head or line of which only the beginning came so far.
+        self._held = b""
+        self.heads = 0
+        #: Bytes of the message at hand.
+        self.size = 0
+        self.total = 0
+
+    @property
+    def at_boundary(self) -> bool:
+        return self._state == _HEAD and not self._held
+
+    @property
+    def to_end(self) -> bool:
+        return self._state == _TO_END
+
+    def blind(self) -> None:
+        self._state, self._held, self._skip = _BLIND, b"", 0
+
+    def take(self, view: memoryview) -> None:
+        count, at = len(view), 0
+        self.total += count
+        while at < count:
+            if self._state >= _TO_END:
+                self.size += count - at
+                return
+            if self._skip:
+                at += self._pass_over(count - at)
+            else:
+                at += self._read(bytes(view[at : at + _PIECE]))
+
+    def head(self, head: bytes) -> None:
+        """A whole head came; the direction says what follows with `follow_body`."""
+        raise NotImplementedError
+
+    def over(self) -> None:
+        """A whole message came."""
+        raise NotImplementedError
+
+    def _pass_over(self, available: int) -> int:
+        step = min(self._skip, available)
+        self._skip -= step
+        self.size += step
+        if not self._skip:
+            if self._state == _LENGTH:
+                self._finish()
+            else:
+                self._state = _SIZE_LINE
+        return step
+
+    def _read(self, data: bytes) -> int:
+        """Read one head or line, or as much of it as came; returns how much of `data` it was."""
+        known = len(self._held)
+        if known:
+            data = self._held + data
+        if self._state == _HEAD:
+            return self._read_head(data, known) - known
+        return self._read_line(data, known) - known
+
+    def _read_head(self, data: bytes, known: int) -> int:
+        begin = 0
+        while data.startswith((b"\r\n", b"\n"), begin):  # RFC 9112 §2.2: empty lines before a request are ignored
+            begin += 2 if data[begin] == 13 else 1
+        start = max(begin, known - 3)
+        end = data.find(b"\r\n\r\n", start)
+        bare = data.find(b"\n\n", start, end if end >= 0 else len(data))
+        if bare >= 0:
+            end = bare + 2
+        elif end >= 0:
+            end += 4
+        else:
+            self._hold(data[begin:], LONGEST_HEAD)
+            return len(data)
+        self._held = b""
+        self.heads += 1
+        self.size = end - begin
+        self.head(data[begin:end])
+        return end
+
+    def _read_line(self, data: bytes, known: int) -> int:
+        end = data.find(b"\n", known)
+        if end < 0:
+            self.size += len(data) - known
+            self._hold(data, _LONGEST_LINE)
+            return len(data)
+        self.size += end + 1 - known
+        line = data[:end].rstrip(b"\r")
+        self._held = b""
+        if self._state == _TRAILER:
+            if not line:
+                self._finish()
+        else:
+            self._chunk_begins(line)
+        return end + 1
+
+    def _chunk_begins(self, line: bytes) -> None:
+        digits = line.partition(b";")[0].strip()
+        if not digits or len(digits) > 16 or digits.strip(b"0123456789abcdefABCDEF"):
+            self._watch.give_up()
+            return
+        length = int(digits, 16)
+        if length:
+            self._state = _CHUNK
+            self._skip = length + 2
+        else:
+            self._state = _TRAILER
+
+    def _hold(self, begun: bytes, most: int) -> None:
+        self._held = begun
+        if len(begun) > most:
+            self._watch.give_up()
+
+    def _finish(self) -> None:
+        self._state = _HEAD
+        self.over()
+
+    def _follow_body(self, fields: bytes, *, without: int) -> None:
+        """Go on after a head with these lower-cased field lines; `without`: the state where no length is given."""
+        coding = fields.find(b"\ntransfer-encoding:")
+        length = fields.find(b"\ncontent-length:")
+        if coding < 0 and length < 0:
+            if without == _HEAD:
+                self._finish()
+            else:
+                self._state = without
+        elif coding < 0:
+            value = _value(fields, length + 16)
+            again = fields.find(b"\ncontent-length:", length + 16)
+            if not value.isdigit() or len(value) > 18 or (again >= 0 and _value(fields, again + 16) != value):
+                self._watch.give_up()
+                return
+            self._skip = int(value)
+            self._state = _LENGTH
+            if not self._skip:
+                self._finish()
+        elif length < 0 and _value(fields, coding + 19).rpartition(b",")[2].strip() == b"chunked":
+            self._state = _SIZE_LINE
+        else:
+            self._watch.give_up()  # two lengths, or a coding whose end nobody can see
+
+
+def _value(fields: bytes, start: int) -> bytes:
+    return fields[start : fields.find(b"\n", start)].strip()
+
+
+class _Requests(_Messages):
+    __slots__ = ()
+
+    def head(self, head: bytes) -> None:
+        line_end = head.find(b"\n")
+        words = head[:line_end].rstrip(b"\r").split(b" ")
+        if len(words) < 3 or not words[-1].startswith(b"HTTP/1."):
+            self._watch.give_up()
+            return
+        target = words[1] if len(words) == 3 else b" ".join(words[1:-1])
+        self._watch.waiting.append(_Exchange(words[0], target, self.size))
+        self._follow_body(head[line_end:].lower(), without=_HEAD)
+
+    def over(self) -> None:
+        # An answer may be over before its request; the request then has no exchange to add its size to.
+        if self._watch.waiting:
+            self._watch.waiting[-1].request_bytes = self.size
+
+
+class _Answers(_Messages):
+    __slots__ = ()
+
+    def head(self, head: bytes) -> None:
+        waiting = self._watch.waiting
+        if not waiting or not head.startswith(b"HTTP/1.") or not head[9:12].isdigit():
+            self._watch.give_up()  # an answer nobody asked for, or no HTTP/1
+            return
+        status = int(head[9:12])
+        exchange = waiting[0]
+        if 100 <= status < 200 and status != 101:
+            return  # an interim answer: the next head belongs to the same request
+        exchange.status = status
+        if status == 101 or (exchange.method == b"CONNECT" and 200 <= status < 300):
+            self._watch.answer_over(self.size)
+            self._watch.give_up()
+        elif exchange.method == b"HEAD" or status in (204, 304):
+            self._finish()
+        else:
+            self._follow_body(head[head.find(b"\n") :].lower(), without=_TO_END)
+
+    def over(self) -> None:
+        self._watch.answer_over(self.size)

@@ -1,0 +1,487 @@
+"""One client connection and its own backend connection: bytes go over as they come, ends go over as they are.
+
+A clean end stays a clean end, a reset stays a reset, a slow reader holds back the sender. Knows sockets and no HTTP;
+what the bytes mean is asked of `observe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gateway.relay.backend import Backend, Unreachable
+from gateway.relay.observe import Observer, Watch
+from gateway.relay.own_words import own_answer
+from gateway.relay.route import Route
+from gateway.relay.tls import handshake
+
+try:
+    from fcntl import ioctl
+    from termios import TIOCOUTQ
+except ImportError:  # not every system has them; a reset then does not wait for what is on its way
+    ioctl = None  # type: ignore[assignment]  # the name stays, its absence is asked for
+
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+#: What one direction holds at most while its reader is slow.
+HELD = 65536
+#: What a broken connection's other half may still deliver before it is broken too.
+LAST_WORDS = 1.0
+HANDSHAKE = 10.0
+#: How long a client may take to read an answer of ours, or to begin its first request while we drain.
+PATIENCE = 2.0
+#: One end closed and nothing moving for so long: nobody is coming back (a kernel forgets such a connection as well).
+HALF_CLOSED = 60.0
+
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+@dataclass(slots=True)
+class Setting:
+    """What all pairs of one listener share; the buffer too, for nothing stays in it across two events."""
+
+    route: Route
+    loop: asyncio.AbstractEventLoop
+    backend: Backend
+    observer: Observer
+    listen_tls: ssl.SSLContext | None
+    buffer: memoryview
+    closed: Callable[[Pair], None]
+
+
+class Flow:
+    """One direction of a pair: what arrives at `source` is sent to `sink`, and at most one buffer waits in between."""
+
+    __slots__ = (
+        "_buffer",
+        "_loop",
+        "_on_readable",
+        "_tell",
+        "ended",
+        "moved",
+        "pair",
+        "pending",
+        "reading",
+        "sink",
+        "source",
+    )
+
+    def __init__(
+        self, pair: Pair, source: socket.socket, sink: socket.socket, tell: Callable[[memoryview], None]
+    ) -> None:
+        self.pair = pair
+        self.source = source
+        self.sink = sink
+        #: Taken from the source and not accepted by the sink; while there is any, nothing more is taken.
+        self.pending: memoryview | None = None
+        self.moved = 0
+        self.reading = False
+        #: The source said that nothing more will come, or nothing more is wanted.
+        self.ended = False
+        self._tell = tell
+        self._loop = pair.setting.loop
+        self._buffer = pair.setting.buffer
+        self._on_readable = self._readable_tls if isinstance(source, ssl.SSLSocket) else self._readable
+
+    @property
+    def held_back(self) -> bool:
+        return self.pending is not None
+
+    def resume(self) -> None:
+        if not self.ended and not self.reading:
+            self.reading = True
+            self._loop.add_reader(self.source, self._on_readable)
+            if isinstance(self.source, ssl.SSLSocket):
+                self._loop.call_soon(self._readable_tls)  # decrypted bytes do not wake the poll
+
+    def pause(self) -> None:
+        if self.reading:
+            self.reading = False
+            self._loop.remove_reader(self.source)
+
+    def push(self, data: memoryview) -> None:
+        """Send on, keep what the sink does not take yet, then tell what went by."""
+        self.moved += len(data)
+        try:
+            sent = self.sink.send(data)
+        except WOULD_BLOCK:
+            sent = 0
+        except OSError:
+            self.pair.sink_broke(self)
+            return
+        if sent < len(data):
+            self.pending = memoryview(bytes(data[sent:]))
+            self.pause()
+            self._loop.add_writer(self.sink, self._writable)
+        self._tell(data)
+        if self.pair.draining:
+            self.pair.went_by()
+
+    def stop(self) -> None:
+        """Nothing more is wanted of this direction."""
+        self.ended = True
+        self.pause()
+        if self.pending is not None:
+            self.pending = None
+            self._loop.remove_writer(self.sink)
+
+    def read(self) -> None:
+        """Take over what has arrived."""
+        self._on_readable()
+
+    def _readable(self) -> None:
+        try:
+            count = self.source.recv_into(self._buffer)
+        except WOULD_BLOCK:
+            return
+        except OSError as fault:
+            self.pair.source_broke(self, fault)
+            return
+        if count:
+            self.push(self._buffer[:count])
+        else:
+            self.ended = True
+            self.pause()
+            self.pair.source_ended(self)
+
+    def _readable_tls(self) -> None:
+        while self.reading:
+            self._readable()
+            if not self.reading or not self.source.pending():  # type: ignore[attr-defined]  # an SSLSocket
+                return
+
+    def _writable(self) -> None:
+        if self.pending is None:
+            return
+        try:
+            sent = self.sink.send(self.pending)
+        except WOULD_BLOCK:
+            return
+        except OSError:
+            self.pair.sink_broke(self)
+            return
+        if sent < len(self.pending):
+            self.pending = self.pending[sent:]
+            return
+        self.pending = None
+        self._loop.remove_writer(self.sink)
+        self.resume()
+        self.pair.went_by()
+
+
+class Pair:
+    """A client connection from its acceptance to its end."""
+
+    __slots__ = (
+        "_broken",
+        "_leaving",
+        "_moved",
+        "_quiet_since",
+        "_task",
+        "_timer",
+        "backend",
+        "born",
+        "client",
+        "down",
+        "draining",
+        "is_closed",
+        "refused",
+        "setting",
+        "up",
+        "watch",
+    )
+
+    def __init__(self, client: socket.socket, setting: Setting, *, refused: bool = False) -> None:
+        self.setting = setting
+        self.client = client
+        self.backend: socket.socket | None = None
+        self.watch = Watch(setting.observer)
+        self.up: Flow | None = None
+        self.down: Flow | None = None
+        self.draining = False
+        self.is_closed = False
+        self.born = self._quiet_since = setting.loop.time()
+        self._moved = 0
+        #: There is no room: the first bytes get 503.
+        self.refused = refused
+        #: Nothing more is relayed; the client only reads what it was sent.
+        self._leaving = False
+        #: The peer that takes no more bytes, while what it said before is handed on.
+        self._broken: socket.socket | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- until bytes flow
+
+    def start(self) -> None:
+        """Wait for the client's first bytes."""
+        if self.setting.listen_tls is not None:
+            self._task = self.setting.loop.create_task(self._greet(self.setting.listen_tls))
+        else:
+            self._listen()
+
+    async def _greet(self, context: ssl.SSLContext) -> None:
+        try:
+            async with asyncio.timeout(HANDSHAKE):
+                secured = context.wrap_socket(
+                    self.client, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=False
+                )
+                self.client = secured
+                await handshake(self.setting.loop, secured)
+        except (OSError, TimeoutError):
+            self.close()
+            return
+        self._listen()
+        self._first_bytes()  # decrypted bytes do not wake the poll
+
+    def _listen(self) -> None:
+        self.setting.loop.add_reader(self.client, self._first_bytes)
+        if self.refused:
+            self._after(PATIENCE, self.close)
+
+    def _first_bytes(self) -> None:
+        try:
+            count = self.client.recv_into(self.setting.buffer)
+        except WOULD_BLOCK:
+            return
+        except OSError:
+            count = 0
+        if not count:
+            self.close()
+            return
+        self.setting.loop.remove_reader(self.client)
+        first = memoryview(bytes(self.setting.buffer[:count]))
+        if self.refused:
+            self.watch.request_bytes(first)
+            self.speak(503)
+        else:
+            self._task = self.setting.loop.create_task(self._open(first))
+
+    async def _open(self, first: memoryview) -> None:
+        opened = await self.setting.backend.connect(self.client)
+        if isinstance(opened, Unreachable):
+            self.watch.request_bytes(first)
+            self.speak(502)
+            return
+        self._forget_timer()
+        self.backend = opened
+        self.up = Flow(self, self.client, opened, self.watch.request_bytes)
+        self.down = Flow(self, opened, self.client, self.watch.answer_bytes)
+        self.down.resume()
+        self.up.push(first)
+        if not self.up.held_back:
+            self.up.resume()
+
+    # -- ends, as they come
+
+    def source_ended(self, flow: Flow) -> None:
+        """A clean end: handed on as one, unless that peer was found broken before."""
+        if flow.source is self._broken:
+            self._reset(flow.sink)
+            return
+        if flow is self.down:
+            self.watch.answers_ended()
+        if self.up and self.down and self.up.ended and self.down.ended:
+            self.close()
+        else:
+            _end_writing(flow.sink)
+
+    def source_broke(self, flow: Flow, fault: OSError) -> None:
+        """A reset, or an end without TLS's own goodbye: only between exchanges may the latter pass for a clean end."""
+        flow.stop()
+        if isinstance(fault, ssl.SSLEOFError) and flow.source is not self._broken and self.watch.idle:
+            self.source_ended(flow)
+        else:
+            self._reset(flow.sink)
+
+    def sink_broke(self, flow: Flow) -> None:
+        """A peer that takes no more bytes may have said something before: hand that on, then reset the other side."""
+        flow.stop()
+        back = self.down if flow is self.up else self.up
+        if back is None or back.ended:
+            self._reset(flow.source)
+            return
+        self._broken = flow.sink
+        back.resume()
+        self._after(LAST_WORDS, self._abort)
+
+    def _reset(self, survivor: socket.socket) -> None:
+        """Break the other side as well, once what was handed to it has arrived."""
+        self._leaving = True
+        self._stop_flows()
+        other = self.backend if survivor is self.client else self.client
+        if other is not None:
+            self._let_go(other)
+        self._reset_when_delivered(survivor, self.setting.loop.time() + LAST_WORDS)
+
+    def _reset_when_delivered(self, survivor: socket.socket, deadline: float) -> None:
+        if _undelivered(survivor) and self.setting.loop.time() < deadline:
+            self._after(0.01, lambda: self._reset_when_delivered(survivor, deadline))
+        else:
+            self._abort()
+
+    def _abort(self) -> None:
+        for sock in (self.client, self.backend):
+            if sock is not None and sock.fileno() >= 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything; whatever is not over is cut."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self._stop_flows()
+        self._forget_timer()
+        self._let_go(self.client)
+        if self.backend is not None:
+            self._let_go(self.backend)
+        if self._task is not None and self._task is not asyncio.current_task(self.setting.loop):
+            self._task.cancel()
+        self._task = None
+        self.watch.closed()
+        self.setting.closed(self)
+
+    # -- our own words
+
+    def speak(self, status: int) -> None:
+        """Answer in the backend's place, where no byte of an answer was given yet, and end the connection."""
+        text = own_answer(status, head_only=self.watch.oldest_method == b"HEAD")
+        self.watch.spoken(status)
+        try:
+            self.client.send(text)
+        except OSError:
+            self.close()
+            return
+        self._leave()
+
+    def _leave(self) -> None:
+        """End the client's connection so that it can still read what it was sent: closing at once might reset it."""
+        self._leaving = True
+        self._stop_flows()
+        if self.backend is not None:
+            self._let_go(self.backend)
+        _end_writing(self.client)
+        self.setting.loop.add_reader(self.client, self._ignore)
+        self._after(PATIENCE, self.close)
+
+    def _ignore(self) -> None:
+        try:
+            if self.client.recv_into(self.setting.buffer):
+                return
+        except WOULD_BLOCK:
+            return
+        except OSError:
+            pass  # gone is as good as ended here
+        self.close()
+
+    # -- draining and time
+
+    def drain(self) -> None:
+        """Finish the exchanges in flight, then close. A client that only just connected may still begin one."""
+        self.draining = True
+        if self.up is not None:
+            self.went_by()
+        elif self._task is None:
+            self._after(PATIENCE, self.close)
+
+    def went_by(self) -> None:
+        """Some bytes were delivered: if we are draining, that may have been the last."""
+        if self.draining and self._at_rest():
+            self.setting.loop.call_soon(self._leave_if_at_rest)
+
+    def _leave_if_at_rest(self) -> None:
+        if self.is_closed or self.up is None or not self.up.reading or not self._at_rest():
+            return
+        self.up.read()  # a request that has arrived already is in flight, too
+        if not self.is_closed and self._broken is None and not self.up.ended and self._at_rest():
+            self._leave()
+
+    def _at_rest(self) -> bool:
+        return (
+            self.watch.idle
+            and (self.up is None or not self.up.held_back)
+            and (self.down is None or not self.down.held_back)
+        )
+
+    def abort(self) -> None:
+        """The grace period is over: an answer that is cut must not look whole."""
+        if not self.is_closed:
+            self._abort()
+
+    def tick(self, now: float) -> None:
+        """Look after what no event tells: time that passes, and a client that left while nobody was reading it."""
+        route = self.setting.route
+        moved = (self.up.moved if self.up else 0) + (self.down.moved if self.down else 0)
+        if moved != self._moved:
+            self._moved, self._quiet_since = moved, now
+        quiet = now - self._quiet_since
+        if self._client_is_gone():
+            self._abort()
+        elif self._leaving:
+            return
+        elif self._too_slow(now):
+            self.speak(408)
+        elif route.idle_timeout is not None and quiet >= route.idle_timeout:
+            self._leave() if self._at_rest() else self._abort()
+        elif quiet >= HALF_CLOSED and ((self.up and self.up.ended) or (self.down and self.down.ended)):
+            self._abort()
+
+    def _too_slow(self, now: float) -> bool:
+        limit = self.setting.route.head_timeout
+        return limit is not None and now - self.born >= limit and not (self.watch.seen_a_head or self.watch.answered)
+
+    def _client_is_gone(self) -> bool:
+        if self.up is None or self.up.reading or self.client.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self.client, 0)  # errors are always told; a clean end may have bytes before it
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+
+    # -- small things
+
+    def _stop_flows(self) -> None:
+        for flow in (self.up, self.down):
+            if flow is not None:
+                flow.stop()
+
+    def _let_go(self, sock: socket.socket) -> None:
+        if sock.fileno() >= 0:
+            self.setting.loop.remove_reader(sock)
+            sock.close()
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        self._forget_timer()
+        self._timer = self.setting.loop.call_later(seconds, act)
+
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _end_writing(sock: socket.socket) -> None:
+    """Say that nothing more comes, and go on reading."""
+    try:
+        if isinstance(sock, ssl.SSLSocket):
+            with suppress(OSError, ValueError):
+                sock.unwrap()  # says goodbye; the peer's goodbye is read like its other bytes
+        socket.socket.shutdown(sock, socket.SHUT_WR)  # SSLSocket's own would forget how to decrypt what still comes
+    except OSError:
+        pass  # the peer is gone, and reading will tell
+
+
+def _undelivered(sock: socket.socket) -> bool:
+    """Whether bytes are still on their way to the peer; a reset would throw them away."""
+    if ioctl is None or sock.fileno() < 0:
+        return False
+    try:
+        return ioctl(sock.fileno(), TIOCOUTQ, b"\0\0\0\0") != b"\0\0\0\0"
+    except OSError:
+        return False

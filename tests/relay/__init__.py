@@ -1,0 +1,1 @@
+"""The relay, seen from raw sockets on both sides."""

@@ -1,0 +1,142 @@
+"""The reader sees the same exchanges however their bytes are cut; what it cannot follow is opaque, and no fault."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.relay.observe import Watch
+from tests.relay.exchanges import EXCHANGES
+from tests.relay.rig import Notes, Step, client, server
+
+_GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def _watch(steps: list[Step]) -> tuple[Watch, Notes]:
+    notes = Notes()
+    watch = Watch(notes)
+    for who, what in steps:
+        if isinstance(what, bytes):
+            (watch.request_bytes if who == "client" else watch.answer_bytes)(memoryview(what))
+        elif who == "server" and what == "end":
+            watch.answers_ended()
+    return watch, notes
+
+
+_SEEN = [
+    ([client(_GET), server(_OK)], [("GET", 200)]),
+    ([client(b"BREW / HTTP/1.1\r\n\r\n"), server(_OK)], [("other", 200)]),
+    ([client(_GET * 3), server(_OK * 3)], [("GET", 200)] * 3),
+    ([client(_GET), server(b"HTTP/1.1 103 X\r\n\r\nHTTP/1.1 100 X\r\n\r\n" + _OK)], [("GET", 200)]),
+    ([client(b"HEAD / HTTP/1.1\r\n\r\n" + _GET), server(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" + _OK)],
+     [("HEAD", 200), ("GET", 200)]),
+    ([client(_GET * 2), server(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n" + _OK)],
+     [("GET", 304), ("GET", 200)]),
+    ([client(_GET * 2), server(b"HTTP/1.1 200 OK\r\ntransfer-ENCODING:  Chunked\r\n\r\n2;x=\"\r\n"),
+      server(b"ok\r\n0\r\nT: 1\r\n\r"), server(b"\n" + _OK)], [("GET", 200), ("GET", 200)]),
+    ([client(_GET), server(b"HTTP/1.0 500 X\r\n\r\nsome"), ("server", "end")], [("GET", 500)]),
+    ([client(b"GET / HTTP/1.1\n\n"), server(b"HTTP/1.1 204 X\n\n")], [("GET", 204)]),
+    ([client(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello" + _GET), server(_OK + _OK)],
+     [("POST", 200), ("GET", 200)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "seen"), _SEEN)
+def test_each_exchange_is_seen_once_with_its_method_and_status(steps: list[Step], seen: list[tuple[str, int]]) -> None:
+    watch, notes = _watch(steps)
+    assert notes.exchanges == seen
+    assert watch.idle
+    assert notes.opaques == 0
+
+
+@pytest.mark.parametrize(("steps", "seen"), _SEEN)
+def test_bytes_that_come_one_by_one_are_seen_the_same(steps: list[Step], seen: list[tuple[str, int]]) -> None:
+    single: list[Step] = []
+    for who, what in steps:
+        single += [(who, bytes([byte])) for byte in what] if isinstance(what, bytes) else [(who, what)]
+    assert _watch(single)[1].exchanges == seen
+
+
+_OPAQUE = {
+    "no HTTP": [client(b"hello world\r\n\r\n")],
+    "HTTP/2": [client(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")],
+    "both lengths": [client(b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n")],
+    "two lengths": [client(b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n")],
+    "a strange length": [client(b"POST / HTTP/1.1\r\nContent-Length: 0x1\r\n\r\n")],
+    "a strange coding": [client(b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n")],
+    "a strange chunk": [client(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")],
+    "a head without end": [client(b"GET /" + b"x" * 70_000)],
+    "an answer nobody asked for": [client(_GET), server(_OK + _OK)],
+    "an answer that is no HTTP": [client(_GET), server(b"\x00\x01\x02\x03 \r\n\r\n")],
+}
+
+
+@pytest.mark.parametrize("name", _OPAQUE)
+def test_what_cannot_be_followed_is_opaque_once_and_never_idle(name: str) -> None:
+    watch, notes = _watch([*_OPAQUE[name], client(_GET), server(_OK)])
+    assert notes.opaques == 1
+    assert not watch.idle
+
+
+def test_an_upgrade_is_an_exchange_and_then_opaque() -> None:
+    watch, notes = _watch(EXCHANGES["101 and then anything at all"])
+    assert notes.exchanges == [("GET", 101)]
+    assert notes.opaques == 1
+    assert not watch.idle
+
+
+def test_a_connection_is_not_idle_from_the_first_byte_of_a_request_to_the_last_of_its_answer() -> None:
+    notes = Notes()
+    watch = Watch(notes)
+    idle = [watch.idle]
+    for byte in _GET:
+        watch.request_bytes(memoryview(bytes([byte])))
+        idle.append(watch.idle)
+    for byte in _OK:
+        watch.answer_bytes(memoryview(bytes([byte])))
+        idle.append(watch.idle)
+    assert idle == [True] + [False] * (len(_GET + _OK) - 1) + [True]
+
+
+def test_what_still_waits_when_the_connection_goes_is_cut() -> None:
+    watch, notes = _watch([client(_GET * 2), server(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab")])
+    watch.closed()
+    assert notes.exchanges == [("GET", 200), ("GET", 0)]
+    assert notes.cuts == [("GET", 200), ("GET", 0)]
+
+
+def test_sizes_are_those_of_the_whole_messages() -> None:
+    request = b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\n"
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+    for size in (1, 7, 1000):
+        parts: list[Step] = [client(request[at : at + size]) for at in range(0, len(request), size)]
+        parts += [server((interim + answer)[at : at + size]) for at in range(0, len(interim + answer), size)]
+        _, notes = _watch(parts)
+        target, sizes, _ = notes.facts[0]
+        assert (target, sizes) == ("/x", (len(request), len(answer)))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.binary(max_size=60))))
+def test_no_bytes_at_all_can_upset_the_reader(steps: list[tuple[bool, bytes]]) -> None:
+    watch, _ = _watch([("client" if up else "server", data) for up, data in steps])
+    watch.closed()
+
+
+_GRAINS = st.sampled_from(
+    [_GET, _OK, b"GET ", b"/ HTTP/1.1", b"\r\n", b"\n", b"\r", b"Content-Length: 3", b"Transfer-Encoding: chunked",
+     b"0", b"3;", b"abc", b"HTTP/1.1 200 ", b"HTTP/1.1 101 X", b"HEAD / HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 \r\n\r\n"]
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.booleans(), _GRAINS), max_size=40))
+def test_pieces_of_http_in_any_order_cannot_upset_it_and_cuts_do_not_matter(steps: list[tuple[bool, bytes]]) -> None:
+    whole: list[Step] = [("client" if up else "server", data) for up, data in steps]
+    single: list[Step] = [(who, bytes([byte])) for who, data in whole if isinstance(data, bytes) for byte in data]
+    first, second = _watch(whole), _watch(single)
+    for watch, _ in (first, second):
+        watch.closed()
+    assert first[1].exchanges == second[1].exchanges
+    assert first[1].opaques == second[1].opaques
