@@ -1,0 +1,334 @@
+"""One YAML file to plain data, with the line of every key. Knows the YAML 1.2 core schema and no contract key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import yaml
+
+from gateway.contract.refusal import Path, Refusal, dotted, quoted
+
+#: Bounds of one file: bytes, levels, and nodes that aliases may add.
+LARGEST_FILE = 32 * 1024 * 1024
+DEEPEST = 100
+LARGEST_EXPANSION = 100_000
+
+
+class Place(NamedTuple):
+    """Where something is written; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+class Marks:
+    """Where every key and list item of the read containers is written, asked by the container itself.
+
+    Kept beside the data, by identity, so that the data stay plain dicts and lists.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[int, tuple[Any, dict[str | int, Place]]] = {}
+
+    def note(self, container: Any, places: dict[str | int, Place]) -> None:
+        # The container is held so that its identity is not given to another one.
+        self._marks[id(container)] = (container, places)
+
+    def of(self, container: Any) -> Mapping[str | int, Place]:
+        found = self._marks.get(id(container))
+        return found[1] if found else {}
+
+    def place(self, root: Any, path: Path, otherwise: Place) -> Place:
+        """The place of the deepest key of `path` that is written."""
+        place, node = otherwise, root
+        for part in path:
+            place = self.of(node).get(part, place)
+            try:
+                node = node[part]
+            except (KeyError, IndexError, TypeError):
+                break
+        return place
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or list whose end has not been read yet."""
+
+    value: Any
+    path: Path
+    anchor: str | None
+    before: int
+    places: dict[str | int, Place] = field(default_factory=dict)
+    key: str | None = None
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file as data; where it could not be read to its end, `value` is None and `whole` is false."""
+
+    file: str
+    value: Any
+    refusals: tuple[Refusal, ...] = ()
+    whole: bool = True
+
+
+def read_yaml(data: bytes, file: str, marks: Marks) -> Document:
+    """The one document of a file, its keys all text, with everything that is wrong with it."""
+    if len(data) > LARGEST_FILE:
+        return broken(file, f"the file is larger than {LARGEST_FILE} bytes; split it with `include`")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        before = data[: fault.start]
+        line, column = before.count(b"\n") + 1, len(before) - before.rfind(b"\n")
+        return broken(file, "the file is not UTF-8 text; save it as UTF-8", line, column)
+    composer = _Composer(file, marks)
+    try:
+        composer.compose(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return Document(file, composer.root, tuple(composer.refusals))
+    except yaml.MarkedYAMLError as fault:
+        mark = fault.problem_mark or fault.context_mark
+        composer.refuse(mark, (), _syntax(fault.problem or "", _character(text, mark)))
+    except yaml.YAMLError:
+        composer.refusals.append(Refusal(file, 1, 1, "", _control(text)))
+    except _Stop:
+        pass
+    return Document(file, None, tuple(composer.refusals), whole=False)
+
+
+def broken(file: str, message: str, line: int = 1, column: int = 1) -> Document:
+    """A file of which nothing can be read."""
+    return Document(file, None, (Refusal(file, line, column, "", message),), whole=False)
+
+
+class _Stop(Exception):
+    pass
+
+
+class _Composer:
+    """Builds data from YAML events, without recursion, so that no input can exhaust the stack."""
+
+    def __init__(self, file: str, marks: Marks) -> None:
+        self.file = file
+        self.marks = marks
+        self.root: Any = None
+        self.refusals: list[Refusal] = []
+        self._stack: list[_Open] = []
+        #: anchor -> (value, nodes in it, levels in it)
+        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        self._nodes = 0
+        self._aliased = 0
+
+    def refuse(self, mark: Any, path: Path, message: str) -> None:
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        self.refusals.append(Refusal(self.file, line, column, dotted(path), message))
+
+    def compose(self, events: Iterator[Any]) -> None:
+        documents = 0
+        for event in events:
+            if isinstance(event, yaml.ScalarEvent):
+                self._scalar(event)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                self._start(event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._end()
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(event)
+            elif isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents == 2:
+                    self.refuse(event.start_mark, (), "a second document starts here; write one document in a file")
+                    raise _Stop
+        if documents == 0:
+            self.refuse(None, (), "the file is empty; write its keys")
+            raise _Stop
+
+    def _scalar(self, event: Any) -> None:
+        text, path = event.value, self._path()
+        self._nodes += 1
+        if event.tag is not None:
+            self.refuse(event.start_mark, path, f"the tag {quoted(event.tag)} is not read; leave it out")
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            self.refuse(event.start_mark, path, "half of a surrogate pair is not text; write the whole character")
+            text = "?"
+        if self._wants_key():
+            self._key(event, text)
+            return
+        value = plain_scalar(text) if event.implicit[0] else text
+        if isinstance(value, _NoNumber):
+            self.refuse(event.start_mark, path, value.reason)
+            value = None
+        self._put(value, event.start_mark, 0)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1, 0)
+
+    def _key(self, event: Any, text: str) -> None:
+        frame = self._stack[-1]
+        if text == "<<" and event.implicit[0]:
+            self.refuse(
+                event.start_mark,
+                frame.path,
+                "`<<` is no key of YAML 1.2; write the keys out, or use `$ref` in a schema",
+            )
+        if text in frame.value:
+            first = frame.places[text].line
+            self.refuse(
+                event.start_mark, (*frame.path, text), f"this key is already written on line {first}; write it once"
+            )
+        frame.key = text
+        frame.places[text] = Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
+        if event.anchor:
+            self._anchors[event.anchor] = (text, 1, 0)
+
+    def _start(self, event: Any) -> None:
+        path = self._path()
+        self._nodes += 1
+        if event.tag is not None:
+            self.refuse(event.start_mark, path, f"the tag {quoted(event.tag)} is not read; leave it out")
+        if self._wants_key():
+            self.refuse(event.start_mark, path, "a key must be text; quote it where it starts with `{`, `[` or `?`")
+            raise _Stop
+        if len(self._stack) == DEEPEST:
+            self.refuse(event.start_mark, (), f"this is more than {DEEPEST} levels deep; move a part out with `$ref`")
+            raise _Stop
+        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+        self._put(value, event.start_mark, 0, opened=True)
+        self._stack.append(_Open(value, path, event.anchor, self._nodes - 1))
+
+    def _end(self) -> None:
+        frame = self._stack.pop()
+        self.marks.note(frame.value, frame.places)
+        if frame.anchor:
+            self._anchors[frame.anchor] = (frame.value, self._nodes - frame.before, frame.height)
+        if self._stack:
+            parent = self._stack[-1]
+            parent.height = max(parent.height, frame.height + 1)
+            parent.key = None
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            open_ = any(frame.anchor == event.anchor for frame in self._stack)
+            why = "stands inside what it repeats" if open_ else "is not written above"
+            self.refuse(
+                event.start_mark, self._path(), f"the anchor of the alias `*{event.anchor}` {why}; write it out"
+            )
+            raise _Stop
+        value, nodes, height = self._anchors[event.anchor]
+        self._nodes += nodes
+        self._aliased += nodes
+        if self._aliased > LARGEST_EXPANSION or len(self._stack) + height > DEEPEST:
+            self.refuse(event.start_mark, (), f"aliases repeat more than {LARGEST_EXPANSION} nodes; use `$ref` instead")
+            raise _Stop
+        if self._wants_key():
+            self.refuse(event.start_mark, self._path(), "a key cannot be an alias; write it out")
+            raise _Stop
+        self._put(value, event.start_mark, height)
+
+    def _wants_key(self) -> bool:
+        return bool(self._stack) and self._stack[-1].key is None and isinstance(self._stack[-1].value, dict)
+
+    def _path(self) -> Path:
+        """Where the next node belongs."""
+        if not self._stack:
+            return ()
+        frame = self._stack[-1]
+        if isinstance(frame.value, list):
+            return (*frame.path, len(frame.value))
+        return frame.path if frame.key is None else (*frame.path, frame.key)
+
+    def _put(self, value: Any, mark: Any, height: int, opened: bool = False) -> None:
+        if not self._stack:
+            self.root = value
+            return
+        frame = self._stack[-1]
+        frame.height = max(frame.height, height + 1)
+        if isinstance(frame.value, list):
+            frame.places[len(frame.value)] = Place(self.file, mark.line + 1, mark.column + 1)
+            frame.value.append(value)
+            return
+        assert frame.key is not None
+        frame.value.setdefault(frame.key, value)
+        if not opened:
+            frame.key = None
+
+
+class _NoNumber(NamedTuple):
+    reason: str
+
+
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+# YAML 1.2.2 §10.3.2 without octal: a leading zero keeps a number text, so that `012` is what was written.
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NO_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
+
+def plain_scalar(text: str) -> Any:
+    """The value of an unquoted scalar in the YAML 1.2 core schema; what is no word or number of it is text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[:1] not in "+-.0123456789":
+        return text
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) <= 1000 else _NoNumber("a number of over 1000 digits is not read; quote it")
+    if _HEXADECIMAL.fullmatch(text):
+        return int(text, 16) if len(text) <= 800 else _NoNumber("a number of over 1000 digits is not read; quote it")
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return _NoNumber("no double holds this number; quote it") if number in (INFINITE, -INFINITE) else number
+    if _NO_JSON.fullmatch(text):
+        return _NoNumber("JSON has no such number; quote it where it is text")
+    return text
+
+
+INFINITE = float("inf")
+
+_SYNTAX = (
+    (
+        "mapping values are not allowed",
+        "a key and `:` cannot stand here; quote the text before, or mend the indentation",
+    ),
+    ("could not find expected ':'", "a key without `:` stands here; write `key: value`, or quote the text"),
+    ("expected <block end>", "this line does not fit the indentation above it; align it with its neighbours"),
+    ("did not find expected key", "this line does not fit the indentation above it; align it with its neighbours"),
+    ("did not find expected '-' indicator", "a list item starts with `- ` here; align it with the items above"),
+    ("expected ',' or '}'", "a `{` is not closed; end its keys with `,` and close it with `}`"),
+    ("expected ',' or ']'", "a `[` is not closed; end its items with `,` and close it with `]`"),
+    ("found unexpected end of stream", "a quoted text is not closed; end it with the quote it starts with"),
+    ("unknown escape character", "this `\\` escape is unknown; use single quotes, or write `\\\\`"),
+    ("cannot start any token", "a plain text cannot start with this character; quote it"),
+    ("maximum nesting depth", f"this is more than {DEEPEST} levels deep; move a part out with `$ref`"),
+    ("expected node content", "a `{` or `[` is not closed; close it, or write the value that is missing here"),
+    ("Unicode character escape", "this `\\u` escape is no character; write the character itself"),
+    ("duplicate anchor", "an anchor of this name is written twice; name it otherwise"),
+)
+
+
+def _syntax(problem: str, character: str) -> str:
+    if "cannot start any token" in problem and character == "\t":
+        return "a tab cannot indent YAML; use spaces"
+    for part, sentence in _SYNTAX:
+        if part in problem:
+            return sentence
+    return f"this is not YAML ({problem or 'unreadable'}); check the indentation and quotes of this line"
+
+
+def _character(text: str, mark: Any) -> str:
+    lines = text.splitlines() if mark else []
+    return lines[mark.line][mark.column : mark.column + 1] if lines and mark.line < len(lines) else ""
+
+
+def _control(text: str) -> str:
+    found = next((char for char in text if not char.isprintable() and char not in "\t\n\r\x85\u2028\u2029"), None)
+    what = f"the character U+{ord(found):04X}" if found else "a character"
+    return f"{what} is not allowed in YAML; take it out, or write it as an escape in double quotes"

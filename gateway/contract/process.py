@@ -1,0 +1,112 @@
+"""The `gateway` and `backends` groups: read as shapes, then the rules that they keep. Knows no endpoint."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.contract import moved
+from gateway.contract.model import Backend, BackendWritten, Gateway
+from gateway.contract.reading import Reading
+from gateway.contract.refusal import Path, either, quoted
+from gateway.contract.values import Address, header_name
+
+Json = Any
+
+_ERROR_KEYS = ("code", "message")
+_AUTH_KINDS = ("bearer", "basic", "header", "query", "client_credentials")
+
+
+def read_gateway(reading: Reading, written: Json) -> Gateway:
+    """The process's own settings; the defaults where a group was refused."""
+    return reading.shape(Gateway, written, ("gateway",), moved.GATEWAY) or Gateway()
+
+
+def read_backends(reading: Reading, written: Json, gateway: Gateway) -> dict[str, Backend]:
+    """Every backend that has a shape; its rules may still have been refused."""
+    at: Path = ("backends",)
+    if written is None or not isinstance(written, dict):
+        reading.refuse(at, "write a mapping of backends by name, as `directory: {url: http://127.0.0.1:9000}`")
+        return {}
+    if not written:
+        reading.refuse(at, "there is no backend; write one, as `directory: {url: http://127.0.0.1:9000}`")
+    backends = {}
+    for name, group in written.items():
+        shape = reading.shape(BackendWritten, _spelled_out(group), (*at, name), moved.BACKEND)
+        if not name.strip():
+            reading.refuse((*at, name), "a backend needs a name; write one")
+        if shape is None:
+            continue
+        backends[name] = Backend(name=name, **{key: getattr(shape, key) for key in BackendWritten.model_fields})
+        _check_backend(reading, backends[name], (*at, name), gateway)
+    return backends
+
+
+def check_listeners(reading: Reading, gateway: Gateway, backends: Mapping[str, Backend]) -> None:
+    """No two share an address; none is open to the network without `auth` (class 11)."""
+    listeners: list[tuple[Path, Address]] = [
+        (("gateway", "tools", "listen"), gateway.tools.listen),
+        (("gateway", "admin", "listen"), gateway.admin.listen),
+    ]
+    for name, backend in backends.items():
+        if backend.passthrough is not None:
+            listeners.append((("backends", name, "passthrough", "listen"), backend.passthrough.listen))
+    for index, (path, address) in enumerate(listeners):
+        for other, taken in listeners[:index]:
+            if _share(address, taken):
+                where = ".".join(map(str, other[:-1]))
+                reading.refuse(path, f"this address is already that of `{where}`; give each listener its own port")
+                break
+    for path, address in listeners[:2]:
+        if not address.loopback and gateway.auth is None and not gateway.insecure and not reading.faulted(("gateway",)):
+            reading.refuse(
+                path,
+                "a listener off loopback needs `gateway.auth`; write it, listen on 127.0.0.1,"
+                " or write `gateway.insecure: true`",
+            )
+
+
+def _spelled_out(group: Json) -> Json:
+    """`passthrough: host:port` is short for `{listen: host:port}`."""
+    if isinstance(group, dict) and isinstance(group.get("passthrough"), str):
+        return {**group, "passthrough": {"listen": group["passthrough"]}}
+    return group
+
+
+def _check_backend(reading: Reading, backend: Backend, path: Path, gateway: Gateway) -> None:
+    if backend.url is None and not reading.faulted((*path, "url")):
+        if backend.passthrough is not None:
+            reading.refuse(path, "a pass-through needs a backend to connect to; write `url`")
+        elif gateway.missing_backend == "refuse":
+            reading.refuse(
+                path, "the backend has no `url`; write it, or write `gateway.missing_backend: stub` to list its tools"
+            )
+    for name in backend.headers:
+        if not header_name(name):
+            reading.refuse((*path, "headers", name), f"{quoted(name)} is no header name; write one, as `X-Api-Key`")
+    if backend.auth is not None and not reading.faulted((*path, "auth")):
+        kinds = [kind for kind in _AUTH_KINDS if getattr(backend.auth, kind) is not None]
+        if len(kinds) != 1:
+            which = f"holds {either(kinds).replace(' or ', ' and ')}" if kinds else "is empty"
+            reading.refuse((*path, "auth"), f"`auth` {which}; write exactly one of {either(_AUTH_KINDS)}")
+    for key in backend.errors:
+        if key not in _ERROR_KEYS:
+            reading.refuse((*path, "errors", key), f"the key {quoted(key)} is unknown; accepted here: code, message")
+    if (backend.tls.cert is None) != (backend.tls.key is None):
+        reading.refuse((*path, "tls"), "a client certificate is `cert` and `key` together; write both")
+
+
+def _share(one: Address, other: Address) -> bool:
+    if one.port != other.port or one.port == 0:
+        return False
+    hosts = {_host(one), _host(other)}
+    return len(hosts) == 1 or bool(hosts & {"0.0.0.0", "::"})  # noqa: S104 (compared, not bound)
+
+
+def _host(address: Address) -> str:
+    host = "127.0.0.1" if address.host.lower() == "localhost" else address.host.lower()
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host

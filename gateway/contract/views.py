@@ -1,0 +1,160 @@
+"""`tool.view`: compiled, and refused where it changes nothing, asks for what is not there, or could not be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from gateway.backend.request import RequestBuilder
+from gateway.contract.model import Budget, BudgetWritten, View, ViewWritten
+from gateway.contract.reading import Reading
+from gateway.contract.refusal import Path, nearest, quoted
+from gateway.contract.schemas import Schemas
+from gateway.projection import Projection, compile_jmespath, import_python
+from gateway.schema import Schema
+
+try:  # until the relation lands
+    from gateway.schema.relation import No, Unknown, fits_slice
+except ImportError:
+
+    class No: ...
+
+    class Unknown: ...
+
+    def fits_slice(a, b):
+        return None
+
+
+Json = Any
+
+
+class Reader(Protocol):
+    """What a view needs of who reads it."""
+
+    reading: Reading
+    schemas: Schemas
+    projections: FilePath | None
+
+
+def read_view(
+    reader: Reader,
+    written: ViewWritten,
+    path: Path,
+    arguments: Schema | None,
+    output: Schema | None,
+    outputs: Mapping[str, Schema] | None,
+    builder: RequestBuilder | None,
+) -> View | None:
+    """The compiled view; None where a part that it needs was refused."""
+    reading = reader.reading
+    shown = None if written.output is None else reader.schemas.compile(written.output, (*path, "output"))
+    project = _projection(reader, written, (*path, "project"))
+    defaults = dict(written.defaults or {})
+    if not defaults and written.output is None and written.project is None and not reading.faulted(path):
+        reading.refuse(path, "the view changes nothing; write `defaults`, `output` or `project`")
+    if outputs is not None and output is None:
+        reading.refuse(path, "a view starts from the full answer; write the endpoint's `output`, beside `tool`")
+    if arguments is not None:
+        _check_defaults(reading, defaults, (*path, "defaults"), arguments, builder)
+    if shown is not None and written.project is None:
+        _check_slice(reading, shown, outputs or {}, (*path, "output"))
+    budget = _budget(reading, written, (*path, "budget"), shown if written.output is not None else output)
+    if (shown is None and written.output is not None) or (project is None and written.project is not None):
+        return None
+    return View(MappingProxyType(defaults), shown, project, budget)
+
+
+def _check_defaults(
+    reading: Reading, defaults: Mapping[str, Json], path: Path, arguments: Schema, builder: RequestBuilder | None
+) -> None:
+    """Classes 3 and 4: a default is an argument, has its field's type, and reaches the backend."""
+    in_path = builder.path[1::2] if builder else ()
+    for name, value in defaults.items():
+        at: Path = (*path, name)
+        if name not in arguments.property_names:
+            meant = nearest(name, arguments.property_names)
+            hint = f"did you mean `{meant}`?" if meant else "declare it there, or take the default out"
+            reading.refuse(at, f"the input has no argument {quoted(name)}; {hint}")
+            continue
+        if name in in_path:
+            reading.refuse(at, f"`{name}` fills the path and names what is asked for; take its default out")
+            continue
+        field = arguments.property_schema(name)
+        violations = field.check(value, 1) if field is not None else []
+        if violations:
+            where = f" at {violations[0].pointer}" if violations[0].pointer else ""
+            reading.refuse(at, f"the default breaks the argument's own schema{where}: {violations[0].message}")
+            continue
+        lost = builder.lost(name, value) if builder else None
+        if lost:
+            reading.refuse(at, f"the default of `{name}` {lost.rstrip('.')}; write it under `send.{name}`")
+
+
+def _check_slice(reading: Reading, shown: Schema, outputs: Mapping[str, Schema], path: Path) -> None:
+    """Class 5: every valid full answer fills the slice."""
+    for status, full in outputs.items():
+        of = "" if len(outputs) == 1 else f" with status {status}"
+        match fits_slice(shown, full):
+            case No() as no:
+                reading.refuse(
+                    path,
+                    f"some full answer{of} cannot fill this slice: {no.reason}, as in {quoted(no.counterexample)};"
+                    " require the key in the full `output`, or let the view do without it",
+                )
+            case Unknown() as unknown:
+                reading.warn(
+                    path, f"whether every full answer{of} fills this slice cannot be decided: {unknown.reason}"
+                )
+            case _:
+                pass
+
+
+def _projection(reader: Reader, written: ViewWritten, path: Path) -> Projection | None:
+    """Class 6: exactly one of an expression that parses and a function that can be called."""
+    project = written.project
+    if project is None:
+        return None
+    if (project.jmespath is None) == (project.python is None):
+        if not reader.reading.faulted(path):
+            reader.reading.refuse(path, "write exactly one of `jmespath: EXPRESSION` and `python: module:function`")
+        return None
+    kind = "python" if project.jmespath is None else "jmespath"
+    if project.jmespath is not None:
+        found = compile_jmespath(project.jmespath)
+    else:
+        found = import_python(project.python or "", reader.projections)
+    if isinstance(found, str):
+        reader.reading.refuse((*path, kind), found)
+        return None
+    return found
+
+
+def _budget(reading: Reading, written: ViewWritten, path: Path, shown: Schema | None) -> Budget | None:
+    budget = written.budget
+    if budget is None:
+        return None
+    if budget.note is not None and budget.trim is None:
+        reading.refuse((*path, "note"), "a note says what was trimmed; write `trim`, the list that may be cut")
+    if shown is not None:
+        _check_budget(reading, budget, path, shown)
+    return Budget(budget.bytes, budget.trim, budget.note)
+
+
+def _check_budget(reading: Reading, budget: BudgetWritten, path: Path, shown: Schema) -> None:
+    """The shown answer's schema declares both places, so that a trimmed answer is a valid one."""
+    for key, pointer, sample, what in (
+        ("trim", budget.trim, [], "a list that may be empty"),
+        ("note", budget.note, {"shown": 0, "total": 0}, "an object of `shown` and `total`"),
+    ):
+        if pointer is None:
+            continue
+        place: Schema | None = shown
+        for token in pointer.split("/")[1:]:
+            name = token.replace("~1", "/").replace("~0", "~")
+            place = place.property_schema(name) if place and name in place.property_names else None
+        if place is None:
+            reading.refuse((*path, key), f"the answer's schema does not declare `{pointer}`; declare it as {what}")
+        elif not place.valid(sample):
+            reading.refuse((*path, key), f"the answer's schema does not let `{pointer}` be {what}; widen it there")
