@@ -170,17 +170,19 @@ class _Destination:
         self._origin = url.origin()
         self._tls = _tls(backend) if url.scheme == "https" else True
         self._template: ClientRequest | None = None
-        headers = {"accept": ("Accept", "application/json")}
-        headers["accept-encoding"] = ("Accept-Encoding", ACCEPT_ENCODING)
-        headers["user-agent"] = ("User-Agent", f"toolview/{__version__}")
-        fixed, self._query = _credentials(backend.auth)
-        fixed = [*backend.headers.items(), *fixed]
-        self._replaceable = headers.keys() - {name.lower() for name, _ in fixed}
-        headers |= {name.lower(): (name, value) for name, value in fixed}
-        self._protected = frozenset(headers.keys() - self._replaceable | {"host", "content-length"})
-        headers.setdefault("host", ("Host", url.host_port_subcomponent or "localhost"))
-        self._lines = {name: f"{spelled}: {value}\r\n" for name, (spelled, value) in headers.items()}
+        defaults = {
+            "host": ("Host", url.host_port_subcomponent or "localhost"),
+            "accept": ("Accept", "application/json"),
+            "accept-encoding": ("Accept-Encoding", ACCEPT_ENCODING),
+            "user-agent": ("User-Agent", f"toolview/{__version__}"),
+        }
+        credentials, self._query = _credentials(backend.auth)
+        written = {name.lower(): (name, value) for name, value in (*backend.headers.items(), *credentials)}
+        self._lines = {name: f"{spelled}: {value}\r\n" for name, (spelled, value) in (defaults | written).items()}
         self._block = "".join(self._lines.values())
+        #: What the operator wrote for the backend, and what frames the message, wins over what a call brings.
+        self._protected = frozenset({*written, "host", "content-length", "transfer-encoding"})
+        self._replaceable = defaults.keys() - self._protected
 
     def template(self, loop: asyncio.AbstractEventLoop | None) -> ClientRequest:
         """What aiohttp's connector wants to know of a request in order to connect; the same for every call."""
@@ -203,7 +205,7 @@ class _Destination:
             if _BAD_VALUE(value) or not _NAME(name):
                 return None
             if lower in self._protected:
-                continue  # what the operator wrote for the backend wins over what a call brings
+                continue
             if lower in self._replaceable:
                 replaced.append(lower)
             lines += f"{name}: {value}\r\n"

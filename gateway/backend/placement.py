@@ -64,6 +64,8 @@ class Draft:
         self.filled_by: dict[str, str] = {}
         self.places: dict[str, list[str]] = {place: [] for place in ("path", "query", "header", "cookie", "body")}
         self.found: list[RequestFault] = []
+        #: Arguments that every call with a value for them will be refused for.
+        self.warnings: list[RequestFault] = []
 
     def rule(self, argument: str) -> SendRule:
         return self.sends.get(argument, NO_RULE)
@@ -76,11 +78,11 @@ class Draft:
         self._fill_placeholders()
         for argument in self.arguments:
             self._place(argument)
-        for argument, rule in self.sends.items():
+        for argument in self.sends:
             if argument not in self.arguments and not self.open_input:
                 self._fault(("send", argument), f"`{argument}` is no argument of this endpoint's input")
-            elif argument in self.arguments:
-                self._check_rule(argument, rule)
+        for argument in self.arguments:
+            self._check_rule(argument, self.rule(argument))
         self._check_body()
         self._check_shared_names()
         return self.found
@@ -207,7 +209,7 @@ class Draft:
             self._fault((*at, "empty"), "this text cannot stand in a header")
 
     def _check_schema(self, argument: str, rule: SendRule, spelled: str) -> None:
-        """Refuse what no value of the argument can pass, as far as its own `type` and that of its items tell."""
+        """Warn of an argument no value of which has a form here, as far as its own `type` and its items' tell."""
         if spelled in ("json body", "multipart body") or rule.encode == "json":
             return
         if self.body is not None and self.body.argument == argument:

@@ -65,6 +65,8 @@ class RequestBuilder:
     idempotent: bool
     fixed_headers: tuple[tuple[str, str], ...] = ()
     rules: Mapping[str, SendRule] = field(default_factory=dict)
+    #: Arguments of which no value can be sent, though each call without them can: worth a warning at load.
+    warnings: tuple[RequestFault, ...] = ()
 
     def build(self, accepted: Mapping[str, Any], extra_headers: Iterable[tuple[str, str]] = ()) -> Request | Unsendable:
         """The request for a checked input, or the argument that has no form in its place."""
@@ -228,6 +230,7 @@ def compile_request(
         idempotent=method in IDEMPOTENT if idempotent is None else idempotent,
         fixed_headers=tuple(headers),
         rules=dict(sends),
+        warnings=tuple(draft.warnings),
     )
 
 

@@ -1,0 +1,1 @@
+"""Requests, the client that sends them, and the decoding of answers."""
