@@ -17,9 +17,9 @@ from gateway.projection.process import Lost, Reply, Settings, WorkerProcess, sta
 from gateway.projection.sources import EMPTY
 
 #: Bytes of the full answer times the expression's breadth, up to which JMESPath is evaluated in the gateway itself.
-INLINE_WORK = 512 * 1024
+INLINE_WORK = 32 * 1024
 #: An expression that once took more processor time than this goes to a worker for answers of that size and larger.
-INLINE_SECONDS = 0.005
+INLINE_SECONDS = 0.002
 #: Values in the result of an expression, beyond which a worker builds it.
 INLINE_NODES = 20_000
 
