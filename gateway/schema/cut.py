@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from gateway.schema.keywords import Path
 from gateway.schema.place import Choice, Document, Part, opens, spread
 
 #: Gives a value back as it may be shown: the same object where nothing is dropped.
 Cut = Callable[[Any], Any]
+#: A place of the document: the function for its values, replaced by a more direct one once it is compiled.
+Place = list[Cut]
 #: Whether a value fits a part of the document.
 Fits = Callable[[Part, Any], bool]
 #: Whether a key matches a pattern of `patternProperties`.
@@ -21,6 +25,15 @@ _KEPT = 256
 _DROP = object()
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a function is compiled for; `other` takes every other value of its place."""
+
+    name: Literal["object", "array"]
+    types: type | tuple[type, ...]
+    other: Cut
+
+
 class Cutting:
     """The cutting functions of one document, each made when its place is first met."""
 
@@ -28,15 +41,15 @@ class Cutting:
         self._document = document
         self._fits = fits
         self._matches = matches
-        self._places: dict[frozenset[Any], Cut] = {}
+        self._places: dict[frozenset[Path], Place] = {}
         self._closing = _lead_to_closed(document.top())
 
-    def root(self) -> Cut | None:
-        """The function for the whole document, or None where it can never drop anything."""
+    def root(self) -> Place | None:
+        """The place of the whole document, or None where it can never drop anything."""
         return self._place((self._document.top(),))
 
-    def _place(self, parts: tuple[Part, ...]) -> Cut | None:
-        """The function for values that all these parts judge."""
+    def _place(self, parts: tuple[Part, ...]) -> Place | None:
+        """The place of values that all these parts judge; None where they can never drop anything."""
         if not any(part.path in self._closing for part in parts):
             return None
         key = frozenset(part.path for part in parts)
@@ -45,7 +58,7 @@ class Cutting:
             known = self._places[key] = self._later(parts)
         return known
 
-    def _later(self, parts: tuple[Part, ...]) -> Cut:
+    def _later(self, parts: tuple[Part, ...]) -> Place:
         """Compiles at the first object and the first array, so that a schema may lead back to itself."""
         of_object: Cut | None = None
         of_array: Cut | None = None
@@ -54,25 +67,30 @@ class Cutting:
             nonlocal of_object, of_array
             if isinstance(value, dict):
                 if of_object is None:
-                    of_object = self._choosing(parts, frozenset(), "object")
+                    place[0] = of_object = self._choosing(parts, frozenset(), _Kind("object", dict, cut))
                 return of_object(value)
             if isinstance(value, (list, tuple)):
                 if of_array is None:
-                    of_array = self._choosing(parts, frozenset(), "array")
+                    place[0] = of_array = self._choosing(parts, frozenset(), _Kind("array", (list, tuple), cut))
                 return of_array(value)
             return value
 
-        return cut
+        place: Place = [cut]
+        return place
 
-    def _choosing(self, parts: tuple[Part, ...], settled: frozenset[Choice], kind: str) -> Cut:
-        flat, choices = spread(parts, kind)
+    def _choosing(self, parts: tuple[Part, ...], settled: frozenset[Choice], kind: _Kind) -> Cut:
+        flat, choices = spread(parts, kind.name)
         open_choices = tuple(choice for choice in choices if choice not in settled)
         if not open_choices:
-            return self._object(flat) if kind == "object" else self._array(flat)
+            return self._object(flat, kind) if kind.name == "object" else self._array(flat, kind)
         settled |= frozenset(open_choices)
         compiled: dict[tuple[tuple[Part, ...], ...], Cut] = {}
 
+        types, other = kind.types, kind.other
+
         def cut(value: Any) -> Any:
+            if not isinstance(value, types):
+                return other(value)
             chosen = tuple(self._chosen(choice, value) for choice in open_choices)
             known = compiled.get(chosen)
             if known is None:
@@ -94,9 +112,9 @@ class Cutting:
         # A value that fits no branch is not valid; what no branch declares is still dropped.
         return fitting or choice.parts
 
-    def _object(self, flat: tuple[Part, ...]) -> Cut:
+    def _object(self, flat: tuple[Part, ...], kind: _Kind) -> Cut:
         if not any(_declares(part.node) for part in flat):
-            return _whole
+            return _whole_unless(kind)
         names = dict.fromkeys(name for part in flat for name in part.node.get("properties", ()))
         patterns = tuple(dict.fromkeys(text for part in flat for text in part.node.get("patternProperties", ())))
         matches = self._matches
@@ -132,10 +150,13 @@ class Cutting:
 
         declared = {name: rule(name, matched_by(name)) for name in names}
         if not patterns:
-            return _cut_object(declared, rule(None, ()))
+            return _cut_object(declared, rule(None, ()), kind.other)
         rules: dict[tuple[str, ...], Any] = {}
+        other = kind.other
 
         def cut(value: Any) -> Any:
+            if not isinstance(value, dict):
+                return other(value)
             kept: dict[str, Any] = {}
             changed = False
             for key, held in value.items():
@@ -148,17 +169,17 @@ class Cutting:
                 if how is _DROP:
                     changed = True
                     continue
-                shown = held if how is None else how(held)
+                shown = held if how is None else how[0](held)
                 changed = changed or shown is not held
                 kept[key] = shown
             return kept if changed else value
 
         return cut
 
-    def _array(self, flat: tuple[Part, ...]) -> Cut:
+    def _array(self, flat: tuple[Part, ...], kind: _Kind) -> Cut:
         length = max((len(part.node.get("prefixItems", ())) for part in flat), default=0)
 
-        def at(index: int) -> Cut | None:
+        def at(index: int) -> Place | None:
             parts: list[Part] = []
             declared = False
             for part in flat:
@@ -175,16 +196,16 @@ class Cutting:
                 return self._contained(tuple(parts), contained)
             return self._place(tuple(parts))
 
-        return _cut_array(tuple(at(index) for index in range(length)), at(length))
+        return _cut_array(tuple(at(index) for index in range(length)), at(length), kind)
 
-    def _contained(self, parts: tuple[Part, ...], contained: tuple[Part, ...]) -> Cut:
+    def _contained(self, parts: tuple[Part, ...], contained: tuple[Part, ...]) -> Place:
         """An item that `contains` asks for keeps what `contains` declares of it."""
 
         def cut(value: Any) -> Any:
             known = self._place((*parts, *(part for part in contained if self._fits(part, value))))
-            return value if known is None else known(value)
+            return value if known is None else known[0](value)
 
-        return cut
+        return [cut]
 
 
 def removed(before: Any, after: Any, path: str = "") -> list[str]:
@@ -208,54 +229,92 @@ def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _cut_object(declared: dict[str, Any], rest: Any) -> Cut:
-    keys = frozenset(declared)
-    inner = {name: how for name, how in declared.items() if how is not None}
+def _cut_object(declared: dict[str, Any], rest: Any, other: Cut) -> Cut:
+    """Objects whose keys are known by name; `rest` says how all other keys are cut."""
+    if rest is not _DROP and rest is not None:
+        return _cut_map(declared, rest, other)
+    drops = rest is _DROP
+    names = frozenset(declared)
+    covers = names.issuperset
+    count = len(names)
+    inner = [(name, how) for name, how in declared.items() if how is not None]
 
-    def drop(value: Any) -> Any:
-        return value if value.keys() <= keys else {key: held for key, held in value.items() if key in keys}
-
+    # The common case costs one pass in C: does any key have to go? Then only what may shrink inside is looked at.
     def cut(value: Any) -> Any:
-        kept: dict[str, Any] = {}
-        changed = False
-        for key, held in value.items():
-            how = declared.get(key, rest)
-            if how is None:
-                kept[key] = held
-            elif how is _DROP:
-                changed = True
-            else:
-                shown = kept[key] = how(held)
+        if not isinstance(value, dict):
+            return other(value)
+        kept = value
+        if drops and (len(value) > count or not covers(value)):
+            kept = {}
+            for key, held in value.items():
+                if key in names:
+                    kept[key] = held
+        for name, how in inner:
+            held = value.get(name)
+            if held is not None:
+                shown = how[0](held)
                 if shown is not held:
-                    changed = True
-        return kept if changed else value
+                    if kept is value:
+                        kept = dict(value)
+                    kept[name] = shown
+        return kept
 
-    if rest is _DROP and not inner:
-        return drop
     return cut
 
 
-def _cut_array(prefix: tuple[Cut | None, ...], rest: Cut | None) -> Cut:
-    def rows(value: Any) -> Any:
-        assert rest is not None
-        shown = [rest(item) for item in value]
-        return value if all(a is b for a, b in zip(shown, value, strict=True)) else shown
+def _cut_map(declared: dict[str, Any], rest: Place, other: Cut) -> Cut:
+    def cut(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return other(value)
+        kept = value
+        for key, held in value.items():
+            how = declared.get(key, rest)
+            if how is not None:
+                shown = how[0](held)
+                if shown is not held:
+                    if kept is value:
+                        kept = dict(value)
+                    kept[key] = shown
+        return kept
+
+    return cut
+
+
+def _cut_array(prefix: tuple[Place | None, ...], rest: Place | None, kind: _Kind) -> Cut:
+    other = kind.other
 
     def cut(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return other(value)
         shown = list(value)
         for index, item in enumerate(value):
             how = prefix[index] if index < len(prefix) else rest
             if how is not None:
-                shown[index] = how(item)
-        return value if all(a is b for a, b in zip(shown, value, strict=True)) else shown
+                shown[index] = how[0](item)
+        # Equal means unchanged: a cut only ever takes keys away, and shared items compare by identity.
+        return value if shown == value else shown
 
-    if not prefix:
-        return _whole if rest is None else rows
+    if prefix:
+        return cut
+    if rest is None:
+        return _whole_unless(kind)
+
+    def rows(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            return other(value)
+        shown = [*map(rest[0], value)]
+        return value if shown == value else shown
+
+    return rows
+
+
+def _whole_unless(kind: _Kind) -> Cut:
+    types, other = kind.types, kind.other
+
+    def cut(value: Any) -> Any:
+        return value if isinstance(value, types) else other(value)
+
     return cut
-
-
-def _whole(value: Any) -> Any:
-    return value
 
 
 def _declares(node: dict[str, Any]) -> bool:
@@ -268,10 +327,10 @@ def _declares(node: dict[str, Any]) -> bool:
     )
 
 
-def _lead_to_closed(top: Part) -> frozenset[Any]:
+def _lead_to_closed(top: Part) -> frozenset[Path]:
     """The parts at or below which something may be dropped."""
-    above: dict[Any, list[Any]] = {}
-    reached: dict[Any, Part] = {top.path: top}
+    above: dict[Path, list[Path]] = {}
+    reached: dict[Path, Part] = {top.path: top}
     waiting = [top]
     while waiting:
         part = waiting.pop()

@@ -12,7 +12,7 @@ import jsonschema_rs
 
 from gateway.json_pointer import pointer_of
 from gateway.schema.complete import Completing
-from gateway.schema.cut import Cutting
+from gateway.schema.cut import Cutting, Place
 from gateway.schema.explain import not_json, violations_of
 from gateway.schema.keywords import MANY, NAMED, ONE
 from gateway.schema.pattern import translate
@@ -64,7 +64,7 @@ class Engine:
 
     def cut(self, value: Any) -> Any:
         root = self._cutting
-        return value if root is None else root(value)
+        return value if root is None else root[0](value)
 
     @cached_property
     def places(self) -> Document:
@@ -75,7 +75,7 @@ class Engine:
         return Completing(self.places)
 
     @cached_property
-    def _cutting(self) -> Any:
+    def _cutting(self) -> Place | None:
         return Cutting(self.places, self._fits, self._matches).root()
 
     @cached_property
