@@ -226,9 +226,8 @@ class Draft:
         )
         if types and not types - _NESTED and items and not items - _NESTED:
             cure = "`style: deepObject` or `encode: json`" if "deepObject" in _STYLES_OF[spelled] else "`encode: json`"
-            self._fault(
-                ("send", argument), f"no value of `{argument}` has a form in a {spelled}; declare {cure} for it"
-            )
+            said = f"no value of `{argument}` has a form in a {spelled}; declare {cure} for it"
+            self.warnings.append(RequestFault(("send", argument), said))
 
     def _check_body(self) -> None:
         in_body = self.places["body"]

@@ -19,7 +19,7 @@ from gateway.backend.placement import (
     Style,
     Where,
 )
-from gateway.backend.styles import OMIT, NoForm, Writer, cookie, header, pairs, segment
+from gateway.backend.styles import OMIT, NoForm, Writer, cookie, header, json_segment, pairs, segment
 
 __all__ = (
     "Body",
@@ -47,8 +47,9 @@ class RequestBuilder:
 
     backend: str
     method: str
-    #: Fixed text and arguments in turn: text, argument, text, … text.
-    path: tuple[str, ...]
+    #: The path up to its first placeholder, then for each one its argument and the text that follows it.
+    start: str
+    segments: tuple[tuple[str, Writer, str], ...]
     #: A query the operator wrote into the path, without its `?`.
     fixed_query: str
     query: tuple[tuple[str, Writer], ...]
@@ -67,6 +68,11 @@ class RequestBuilder:
     rules: Mapping[str, SendRule] = field(default_factory=dict)
     #: Arguments of which no value can be sent, though each call without them can: worth a warning at load.
     warnings: tuple[RequestFault, ...] = ()
+
+    @property
+    def path_arguments(self) -> tuple[str, ...]:
+        """The arguments that fill placeholders."""
+        return tuple(argument for argument, _, _ in self.segments)
 
     def build(self, accepted: Mapping[str, Any], extra_headers: Iterable[tuple[str, str]] = ()) -> Request | Unsendable:
         """The request for a checked input, or the argument that has no form in its place."""
@@ -103,25 +109,24 @@ class RequestBuilder:
         return f"is {what}, which has no form there and would not be sent; {cure}`empty: omit` accepts that it is not"
 
     def _writer(self, argument: str) -> Writer | None:
-        for name, writer in (*self.query, *((argument, writer) for argument, _, writer in self.headers), *self.cookies):
-            if name == argument:
-                return writer
-        if argument in self.path[1::2]:
-            return segment
+        named = {name: writer for name, writer, _ in self.segments}
+        named |= {name: writer for name, _, writer in self.headers}
+        named |= dict((*self.query, *self.cookies))
+        if argument in named:
+            return named[argument]
         if self.encoder in (None, ENCODERS["json"]) or self.whole is not None:
             return None
         return next((field.pairs for field in self.fields if field.argument == argument), None)
 
     def _target(self, accepted: Mapping[str, Any], extra: Iterable[str]) -> str | Unsendable:
-        target = self.path[0]
-        for index in range(1, len(self.path), 2):
-            argument = self.path[index]
+        target = self.start
+        for argument, writer, text in self.segments:
             if argument not in accepted:
                 return Unsendable(argument, "is needed in the path and was not given")
-            text = segment(accepted[argument])
-            if not isinstance(text, str):
-                return Unsendable(argument, "has no form in a path" if text is None else text.reason)
-            target += text + self.path[index + 1]
+            piece = writer(accepted[argument])
+            if not isinstance(piece, str):
+                return Unsendable(argument, "has no form in a path" if piece is None else piece.reason)
+            target += piece + text
         written = [self.fixed_query] if self.fixed_query else []
         for argument, writer in self.query:
             if argument in accepted:
@@ -208,15 +213,17 @@ def compile_request(
         return tuple(faults)
     raw_path, _, fixed_query = path.partition("?")
     texts = PLACEHOLDER.split(raw_path)
-    texts[0] = base_path.rstrip("/") + texts[0]
-    texts[1::2] = [draft.filled_by[name] for name in texts[1::2]]
+    fillers = [draft.filled_by[name] for name in texts[1::2]]
     placed = draft.places
     whole = body.argument if body else None
     has_body = bool(placed["body"]) or (draft.default == "body" and (open_input or body is not None))
     return RequestBuilder(
         backend=backend,
         method=method,
-        path=tuple(texts),
+        start=base_path.rstrip("/") + texts[0],
+        segments=tuple(
+            (name, _path_writer(draft.rule(name)), text) for name, text in zip(fillers, texts[2::2], strict=True)
+        ),
         fixed_query=fixed_query,
         query=tuple((name, _query_writer(name, draft.rule(name))) for name in placed["query"]),
         headers=tuple((name, draft.wire(name), _header_writer(draft.rule(name))) for name in placed["header"]),
@@ -232,6 +239,10 @@ def compile_request(
         rules=dict(sends),
         warnings=tuple(draft.warnings),
     )
+
+
+def _path_writer(rule: SendRule) -> Writer:
+    return json_segment if rule.encode == "json" else segment
 
 
 def _query_writer(argument: str, rule: SendRule, form: bool = False) -> Writer:

@@ -38,7 +38,8 @@ _RESERVED_SAFE: Final = ":/?@!$'()*,;=~"
 #: What the operator may write in a wire name and find again on the wire.
 _NAME_SAFE: Final = "$:@!*(),/?'~"
 
-_NO_OBJECT = "is an object, which has no form here; declare `style: deepObject` or `encode: json` for it"
+_NO_OBJECT = "is an object, which has no form here; declare `encode: json` for it"
+_NO_PLAIN_OBJECT = "is an object, which has no form here; declare `style: deepObject` or `encode: json` for it"
 _NESTED = "holds a list or an object inside, which has no form here; declare `encode: json` for it"
 _NULL_INSIDE = "holds a null inside, which has no form here"
 _NO_TEXT = "holds text that is not valid Unicode, or a number with too many digits"
@@ -84,25 +85,16 @@ def json_scalar(value: Any) -> str | NoForm | None:
 
 def segment(value: Any) -> str | NoForm | None:
     """A value as exactly one path segment, or a part of one; lists are joined with commas (OpenAPI `simple`)."""
-    text: str | NoForm
-    if type(value) is list:
-        text = _joined(value, ",", _percent)
-        if isinstance(text, NoForm):
-            return text
-    else:
-        if value is None:
-            return NoForm("is null, which has no form in a path")
-        plain = scalar(value)
-        if plain is None:
-            return NoForm(_why_not(value))
-        encoded = _percent(plain)
-        if encoded is None:
-            return NoForm(_NO_TEXT)
-        text = encoded
+    text = _joined(value, ",", _percent) if type(value) is list else _prefixed("", _path_text(value), _percent)
     if text == "":
         return NoForm("is empty, and an empty path segment would name another resource")
     # `.` and `..` alone are resolved away by whoever reads the target (RFC 3986 section 5.2.4)
-    return text if text.strip(".") else text.replace(".", "%2E")
+    return text.replace(".", "%2E") if isinstance(text, str) and not text.strip(".") else text
+
+
+def json_segment(value: Any) -> str | NoForm | None:
+    """A value's JSON text as one path segment."""
+    return _prefixed("", json_scalar(value) or _path_text(value), _percent)
 
 
 def pairs(
@@ -140,7 +132,9 @@ def pairs(
             joined = _joined(value, delimiter, _comma_safe(encode))
             return joined if isinstance(joined, NoForm) else prefix + joined
         plain = scalar(value)
-        return NoForm(_why_not(value)) if plain is None else prefix + plain
+        if plain is None:
+            return NoForm(_NO_PLAIN_OBJECT if kind is dict else _why_not(value))
+        return prefix + plain
 
     return write
 
@@ -244,6 +238,13 @@ def _joined(items: list[Any], delimiter: str, encode: _Encode, prefix: str = "")
             return NoForm(_NO_TEXT)
         written.append(prefix + encoded)
     return delimiter.join(written)
+
+
+def _path_text(value: Any) -> str | NoForm:
+    if value is None:
+        return NoForm("is null, which has no form in a path")
+    plain = scalar(value)
+    return NoForm(_why_not(value)) if plain is None else plain
 
 
 def _header_list(items: list[Any], empty: str | None) -> str | NoForm | None:

@@ -84,6 +84,7 @@ CASES = [
     Case("dot dot", "GET /p/{q}/x", {"q": ".."}, "GET /p/%2E%2E/x"),
     Case("a dot inside", "GET /p/{q}", {"q": "a.b"}, "GET /p/a.b"),
     Case("a list in a path", "GET /p/{q}", {"q": ["a,", "b/"]}, "GET /p/a%2C,b%2F"),
+    Case("json in a path", "GET /p/{q}", {"q": ["/"]}, "GET /p/%5B%22%2F%22%5D", {"q": R(encode="json")}),
     Case("text around a placeholder", "GET /F(K='{k}')", {"k": "it's"}, "GET /F(K='it%27s')"),
     Case("a written query", "GET /s?type=person&x", {"q": "a"}, "GET /s?type=person&x&q=a"),
     Case("base path", "GET /a/{b}", {"b": "c"}, "GET /api/v1/a/c", base_path="/api/v1/"),
