@@ -174,6 +174,8 @@ class EndpointReader:
             open_input=_is_open(arguments),
         )
         if isinstance(builder, RequestBuilder):
+            for fault in builder.warnings:
+                self.reading.warn((*at, *fault.path), fault.message)
             return builder
         for fault in builder:
             if not self.reading.faulted((*at, *fault.path)):

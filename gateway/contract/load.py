@@ -11,7 +11,8 @@ from typing import Any
 from gateway import json_text
 from gateway.contract import moved
 from gateway.contract.endpoints import EndpointReader
-from gateway.contract.model import Contract, ContractWritten, Endpoint, Gateway
+from gateway.contract.grammar import json_schema
+from gateway.contract.model import Contract, ContractWritten, Endpoint
 from gateway.contract.names import TOOL_SURFACES
 from gateway.contract.process import check_listeners, read_backends, read_gateway
 from gateway.contract.reading import Reading
@@ -20,6 +21,8 @@ from gateway.contract.refusal import Path, Refusal, in_order, quoted
 from gateway.contract.schemas import Schemas
 from gateway.contract.secrets import masked, resolve
 from gateway.contract.shape import keys_at, unknown_key
+
+__all__ = ["json_schema", "load"]
 
 Json = Any
 
@@ -37,7 +40,7 @@ def load(path: FilePath, environment: Mapping[str, str] | None = None) -> Contra
     backends = read_backends(reading, files.merged.get("backends"), gateway)
     check_listeners(reading, gateway, backends)
     schemas = Schemas(files, gateway.formats)
-    projections = _projections_folder(reading, gateway)
+    projections = None if gateway.projections is None else FilePath(gateway.projections)
     endpoints = _endpoints(reading, EndpointReader(reading, schemas, backends, projections))
     _check_names(reading, endpoints)
     _check_named_schemas(schemas, files)
@@ -51,7 +54,6 @@ def load(path: FilePath, environment: Mapping[str, str] | None = None) -> Contra
         endpoints=MappingProxyType(endpoints),
         digest=json_text.digest({"contract": shown, "files": _referenced(files)}),
         folder=str(files.folder),
-        projections=str(projections or files.folder),
         warnings=in_order(reading.warnings),
         written=shown,
         files=tuple(str(files.folder / name) for name in files.documents),
@@ -85,19 +87,6 @@ def _resolved(reading: Reading, root: dict[str, Json], environment: Mapping[str,
             resolved[section] = resolve(root[section], (section,), environment, marks, reading.refuse)
     marks.note(resolved, dict(marks.of(root)))
     return resolved
-
-
-def _projections_folder(reading: Reading, gateway: Gateway) -> FilePath | None:
-    if gateway.projections is None:
-        return reading.files.folder
-    folder = reading.files.folder / gateway.projections
-    try:
-        if folder.is_dir():
-            return folder.resolve()
-    except (OSError, ValueError, RuntimeError):
-        pass
-    reading.refuse(("gateway", "projections"), "there is no such folder; create it, or mend the path")
-    return None
 
 
 def _endpoints(reading: Reading, reader: EndpointReader) -> dict[str, Endpoint]:

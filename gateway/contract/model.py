@@ -6,7 +6,7 @@ dataclass that `load` builds. Knows no YAML, no file and no socket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -16,10 +16,12 @@ from gateway.backend.request import RequestBuilder
 from gateway.contract.refusal import Refusal
 from gateway.contract.shape import (
     Duration,
+    FileName,
     Function,
     HeaderName,
     HeaderValue,
     KeyDigest,
+    KeySet,
     Ledger,
     Listen,
     Maybe,
@@ -29,11 +31,13 @@ from gateway.contract.shape import (
     RouteText,
     Shape,
     Size,
+    SocketPath,
     Switch,
     Text,
     Url,
     Whole,
     choice,
+    written,
 )
 from gateway.contract.values import Address, Rate, Route
 from gateway.projection import Projection
@@ -53,15 +57,12 @@ __all__ = [
     "View",
 ]
 
-KIB, MIB = 1024, 1024 * 1024
-
-
 # gateway
 
 
 class TlsFiles(Shape):
-    cert: Text = Field(description="file of the certificate chain, PEM")
-    key: Text = Field(description="file of its private key, PEM")
+    cert: FileName = Field(description="file of the certificate chain, PEM")
+    key: FileName = Field(description="file of its private key, PEM")
 
 
 class Listener(Shape):
@@ -76,11 +77,11 @@ class Listener(Shape):
 
 
 class ToolsListener(Listener):
-    listen: Listen = Field(default=Address("127.0.0.1", 8081), description="`host:port`")
+    listen: Listen = written("127.0.0.1:8081", "`host:port`")
 
 
 class AdminListener(Listener):
-    listen: Listen = Field(default=Address("127.0.0.1", 9090), description="`host:port`")
+    listen: Listen = written("127.0.0.1:9090", "`host:port`")
 
 
 class ApiKey(Shape):
@@ -90,7 +91,7 @@ class ApiKey(Shape):
 
 
 class Jwt(Shape):
-    jwks: Text = Field(description="file or https URL of the key set")
+    jwks: KeySet = Field(description="file or https URL of the key set")
     issuer: Text = Field(description="the `iss` that a token must have")
     audience: Text = Field(description="the `aud` that a token must have")
     scopes: Text = Field(default="scope", description="the claim that lists scopes")
@@ -107,7 +108,7 @@ class Auth(Shape):
     oauth: Maybe[OAuth] = Field(default=None, description="what `/.well-known/oauth-protected-resource` says")
 
 
-class Hooks(Shape):
+class HooksWritten(Shape):
     before: Maybe[Function] = Field(
         default=None, description="`module:function` that gets the raw arguments of each call"
     )
@@ -132,8 +133,8 @@ class Mcp(Shape):
 
 
 class GatewayLimits(Shape):
-    projection: Duration = Field(default=1.0, description="longest run of one projection")
-    body: Size = Field(default=4 * MIB, description="largest request body on `tools` and `admin`")
+    projection: Duration = written("1s", "longest run of one projection")
+    body: Size = written("4MiB", "largest request body on `tools` and `admin`")
     calls: Positive = Field(default=256, description="tool calls in flight")
     queue: Whole = Field(default=512, description="tool calls waiting")
     per_principal: Maybe[RateLimit] = Field(default=None, description="calls of one principal, as `100/s`")
@@ -148,16 +149,18 @@ class Log(Shape):
     )
 
 
-class Gateway(Shape):
+class GatewayWritten(Shape):
     """The process; never part of what consumers rely on."""
 
-    tools: ToolsListener = Field(default=ToolsListener(), description="listener of MCP, agent and catalog")
-    admin: AdminListener = Field(default=AdminListener(), description="listener of metrics, health, reload and console")
+    tools: ToolsListener = Field(default_factory=ToolsListener, description="listener of MCP, agent and catalog")
+    admin: AdminListener = Field(
+        default_factory=AdminListener, description="listener of metrics, health, reload and console"
+    )
     auth: Maybe[Auth] = Field(default=None, description="who may call; none is for loopback only")
-    hooks: Hooks = Field(default=Hooks(), description="functions around every call")
-    catalog: Catalog = Field(default=Catalog(), description="how tools are listed")
-    mcp: Mcp = Field(default=Mcp(), description="the MCP surface")
-    limits: GatewayLimits = Field(default=GatewayLimits(), description="bounds of the process")
+    hooks: HooksWritten = Field(default_factory=HooksWritten, description="functions around every call")
+    catalog: Catalog = Field(default_factory=Catalog, description="how tools are listed")
+    mcp: Mcp = Field(default_factory=Mcp, description="the MCP surface")
+    limits: GatewayLimits = Field(default_factory=GatewayLimits, description="bounds of the process")
     missing_backend: Annotated[Literal["refuse", "stub"], *choice("refuse", "stub")] = Field(
         default="refuse", description="a backend without `url`: refused, or its tools answer 501"
     )
@@ -169,10 +172,40 @@ class Gateway(Shape):
         default=None,
         description="folder put first on the import path for Python projections and hooks; the contract's own",
     )
-    shutdown: Duration = Field(default=30.0, description="time to drain")
-    log: Log = Field(default=Log(), description="the log")
+    shutdown: Duration = written("30s", "time to drain")
+    log: Log = Field(default_factory=Log, description="the log")
     ledger: Maybe[Ledger] = Field(default=None, description="where durable calls are recorded")
     console: Switch = Field(default=True, description="serve `/console` on `admin`")
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """The operator's own functions, imported."""
+
+    before: Callable[[Any], Any] | None
+    after: Callable[[Any], Any] | None
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """`gateway`, with its hooks imported."""
+
+    tools: ToolsListener
+    admin: AdminListener
+    auth: Auth | None
+    hooks: Hooks
+    catalog: Catalog
+    mcp: Mcp
+    limits: GatewayLimits
+    missing_backend: Literal["refuse", "stub"]
+    formats: Literal["annotate", "assert"]
+    insecure: bool
+    #: Absolute, the contract's own folder where none is written.
+    projections: str | None
+    shutdown: float
+    log: Log
+    ledger: str | None
+    console: bool
 
 
 # backends.NAME
@@ -192,9 +225,9 @@ class Passthrough(Shape):
 
 
 class BackendTls(Shape):
-    ca: Maybe[Text] = Field(default=None, description="file of authorities, PEM; the system's")
-    cert: Maybe[Text] = Field(default=None, description="file of the client certificate, PEM")
-    key: Maybe[Text] = Field(default=None, description="file of its private key, PEM")
+    ca: Maybe[FileName] = Field(default=None, description="file of authorities, PEM; the system's")
+    cert: Maybe[FileName] = Field(default=None, description="file of the client certificate, PEM")
+    key: Maybe[FileName] = Field(default=None, description="file of its private key, PEM")
     verify: Switch = Field(default=True, description="check the backend's certificate")
 
 
@@ -202,7 +235,7 @@ class BackendLimits(Shape):
     concurrency: Maybe[Positive] = Field(
         default=None, description="calls in flight to this backend; no bound of its own"
     )
-    answer: Size = Field(default=10 * MIB, description="largest answer, decoded")
+    answer: Size = written("10MiB", "largest answer, decoded")
 
 
 class Retry(Shape):
@@ -213,12 +246,12 @@ class Retry(Shape):
 
 class Breaker(Shape):
     failures: Positive = Field(default=5, description="failures in a row that open it")
-    reset: Duration = Field(default=10.0, description="how long it stays open before one call tries again")
+    reset: Duration = written("10s", "how long it stays open before one call tries again")
 
 
 class Health(Shape):
     path: Text = Field(description="path that answers 2xx when the backend is well")
-    interval: Duration = Field(default=10.0, description="time between two checks")
+    interval: Duration = written("10s", "time between two checks")
 
 
 class BasicAuth(Shape):
@@ -258,17 +291,17 @@ class BackendWritten(Shape):
     """A backend as it is written."""
 
     url: Maybe[Url] = Field(default=None, description="http or https, with the base path if there is one")
-    socket: Maybe[Text] = Field(default=None, description="unix socket to connect to instead of the URL's host")
+    socket: Maybe[SocketPath] = Field(default=None, description="unix socket to connect to instead of the URL's host")
     passthrough: Maybe[Passthrough] = Field(
         default=None, description="an address, or these keys: the backend's own HTTP"
     )
-    timeout: Duration = Field(default=30.0, description="from the start of a call to its last byte")
-    connect_timeout: Duration = Field(default=3.0, description="for connecting")
+    timeout: Duration = written("30s", "from the start of a call to its last byte")
+    connect_timeout: Duration = written("3s", "for connecting")
     headers: Mapping[str, HeaderValue] = Field(default={}, description="sent with every call")
     forward_headers: tuple[HeaderName, ...] = Field(default=(), description="the caller's headers that are passed on")
-    tls: BackendTls = Field(default=BackendTls(), description="TLS towards the backend")
-    limits: BackendLimits = Field(default=BackendLimits(), description="bounds of this backend")
-    retry: Retry = Field(default=Retry(), description="sending again")
+    tls: BackendTls = Field(default_factory=BackendTls, description="TLS towards the backend")
+    limits: BackendLimits = Field(default_factory=BackendLimits, description="bounds of this backend")
+    retry: Retry = Field(default_factory=Retry, description="sending again")
     breaker: Maybe[Breaker] = Field(default=None, description="stop calling a backend that fails; off")
     health: Maybe[Health] = Field(default=None, description="ask whether the backend is well; off")
     auth: Maybe[BackendAuth] = Field(default=None, description="how the gateway shows itself to the backend")
@@ -376,8 +409,8 @@ class PollWritten(Shape):
     id: Pointer = Field(description="where the first answer names the job")
     done: Text = Field(description="JMESPath over the state that is true when it is finished")
     failed: Maybe[Text] = Field(default=None, description="JMESPath over the state that is true when it failed")
-    every: Duration = Field(default=2.0, description="time between two questions")
-    deadline: Duration = Field(default=600.0, description="longest wait in all")
+    every: Duration = written("2s", "time between two questions")
+    deadline: Duration = written("10m", "longest wait in all")
 
 
 class DurableWritten(Shape):
@@ -484,7 +517,7 @@ class ContractWritten(Shape):
     include: tuple[Text, ...] = Field(
         default=(), description="patterns of other files whose schemas and endpoints are merged"
     )
-    gateway: Maybe[Gateway] = Field(default=None, description="the process")
+    gateway: Maybe[GatewayWritten] = Field(default=None, description="the process")
     backends: Mapping[str, BackendWritten] = Field(default={}, description="the legacy APIs by name")
     schemas: Mapping[str, Any] = Field(default={}, description='JSON Schemas by name, for `$ref: "#/schemas/NAME"`')
     endpoints: Mapping[str, EndpointWritten] = Field(default={}, description="what may be called, by id")
@@ -571,9 +604,7 @@ class Contract:
     endpoints: Mapping[str, Endpoint]
     #: 16 hex of the canonical contract as written, placeholders of secrets unresolved.
     digest: str
-    #: The contract's own folder, and the one for Python projections and hooks.
     folder: str
-    projections: str
     #: Faults that refuse nothing.
     warnings: tuple[Refusal, ...] = ()
     #: The contract as written, merged, secrets out: what `/-/contract` shows.

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.contract import moved
-from gateway.contract.model import Backend, BackendWritten, Gateway
+from gateway.contract.hooks import import_hook
+from gateway.contract.model import Backend, BackendWritten, Gateway, GatewayWritten, Hooks, HooksWritten
 from gateway.contract.reading import Reading
 from gateway.contract.refusal import Path, either, quoted
 from gateway.contract.values import Address, header_name
@@ -19,8 +20,12 @@ _AUTH_KINDS = ("bearer", "basic", "header", "query", "client_credentials")
 
 
 def read_gateway(reading: Reading, written: Json) -> Gateway:
-    """The process's own settings; the defaults where a group was refused."""
-    return reading.shape(Gateway, written, ("gateway",), moved.GATEWAY) or Gateway()
+    """The process's own settings; the defaults where something was refused."""
+    shape = reading.shape(GatewayWritten, {} if written is None else written, ("gateway",), moved.GATEWAY)
+    shape = shape or GatewayWritten()
+    folder = _projections_folder(reading, shape.projections)
+    settings = {key: getattr(shape, key) for key in GatewayWritten.model_fields}
+    return Gateway(**{**settings, "projections": folder, "hooks": _hooks(reading, shape.hooks, folder)})
 
 
 def read_backends(reading: Reading, written: Json, gateway: Gateway) -> dict[str, Backend]:
@@ -67,6 +72,29 @@ def check_listeners(reading: Reading, gateway: Gateway, backends: Mapping[str, B
             )
 
 
+def _projections_folder(reading: Reading, name: str | None) -> str | None:
+    """The folder for Python projections and hooks; the contract's own where none is named."""
+    folder = reading.files.folder / (name or "")
+    try:
+        if folder.is_dir():
+            return str(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        pass
+    reading.refuse(("gateway", "projections"), "there is no such folder; create it, or mend the path")
+    return None
+
+
+def _hooks(reading: Reading, written: HooksWritten, folder: str | None) -> Hooks:
+    found: dict[str, Any] = {}
+    for key in ("before", "after"):
+        reference = getattr(written, key)
+        hook = None if reference is None or folder is None else import_hook(reference, folder)
+        if isinstance(hook, str):
+            reading.refuse(("gateway", "hooks", key), hook)
+        found[key] = None if isinstance(hook, str) else hook
+    return Hooks(**found)
+
+
 def _spelled_out(group: Json) -> Json:
     """`passthrough: host:port` is short for `{listen: host:port}`."""
     if isinstance(group, dict) and isinstance(group.get("passthrough"), str):
@@ -75,7 +103,9 @@ def _spelled_out(group: Json) -> Json:
 
 
 def _check_backend(reading: Reading, backend: Backend, path: Path, gateway: Gateway) -> None:
-    if backend.url is None and not reading.faulted((*path, "url")):
+    if backend.socket is not None and backend.url is not None and backend.url.startswith("https:"):
+        reading.refuse((*path, "socket"), "a unix socket is spoken to in plain http; write `url: http://…`")
+    if backend.url is None and backend.socket is None and not reading.faulted((*path, "url")):
         if backend.passthrough is not None:
             reading.refuse(path, "a pass-through needs a backend to connect to; write `url`")
         elif gateway.missing_backend == "refuse":

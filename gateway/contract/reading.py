@@ -45,7 +45,7 @@ class Reading:
 
         `stand_ins` serve for keys that must be there. None where nothing is left to check.
         """
-        found = misfits(shape, written, moved)
+        found = misfits(shape, written, moved, self.files.folder)
         if isinstance(found, list):
             for inner, message in found:
                 self.refuse((*path, *inner), message)
@@ -58,7 +58,7 @@ class Reading:
             for inner, _ in found:
                 written = _without(written, inner)
             written = {**stand_ins, **written}
-            found = misfits(shape, written, moved)
+            found = misfits(shape, written, moved, self.files.folder)
         return None
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, WithJsonSchema, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from gateway.contract import values
@@ -21,6 +32,11 @@ class Shape(BaseModel):
     """A group of keys: closed, frozen, and every key with its place in the grammar."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+
+def written(default: str, description: str) -> Any:
+    """A key with a default in the words that an operator would write."""
+    return Field(default=default, validate_default=True, description=description)
 
 
 def scalar(
@@ -82,8 +98,42 @@ def _header_name(value: str) -> Any:
 
 def _sha256(value: str) -> Any:
     if len(value) == 64 and all(char in "0123456789abcdef" for char in value.lower()):
-        return Secret(value.lower())
+        return value.lower()
     return values.Malformed("the key's digest is 64 hexadecimal digits; make it with `printf %s KEY | sha256sum`")
+
+
+def _file(value: Any, info: ValidationInfo) -> Any:
+    """The absolute path of a file that is there; a relative one starts from the contract's folder."""
+    if not isinstance(value, str):
+        return _misfit("the path of a file", value)
+    path = _path(value, info)
+    try:
+        if path.is_file() and os.access(path, os.R_OK):
+            return type(value)(path)
+    except (OSError, ValueError):
+        pass
+    return _misfit(
+        values.Malformed("the file is not there or cannot be read; mend the path or its rights").message, value
+    )
+
+
+def _socket(value: Any, info: ValidationInfo) -> Any:
+    """The absolute path of a unix socket, which may appear later."""
+    if not isinstance(value, str) or not value.strip() or "\0" in value or len(value.encode()) > 100:
+        return _misfit("the path of a unix socket, at most 100 bytes", value)
+    return type(value)(_path(value, info))
+
+
+def _path(value: str, info: ValidationInfo) -> FilePath:
+    return FilePath(info.context or ".", value)
+
+
+def _key_set(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and value.startswith("https://"):
+        return value
+    if isinstance(value, str) and "://" in value:
+        return _misfit("the URL of a key set starts with `https://`; write it so, or name a file", value)
+    return _file(value, info)
 
 
 def _ledger(value: str) -> Any:
@@ -150,6 +200,9 @@ Function = Annotated[
     str,
     *scalar("`module:function`", {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$"}, values.function),
 ]
+FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string", "minLength": 1})]
+SocketPath = Annotated[str, PlainValidator(_socket), WithJsonSchema({"type": "string", "minLength": 1})]
+KeySet = Annotated[str, PlainValidator(_key_set), WithJsonSchema({"type": "string", "minLength": 1})]
 HeaderName = Annotated[str, *scalar("the name of a header", {"type": "string"}, _header_name)]
 HeaderValue = Annotated[str, *scalar("text; quote it where it looks like a number", {"type": "string"}, _header_value)]
 KeyDigest = Annotated[
@@ -185,13 +238,15 @@ EMPTY = "this key has no value; write one, or leave the key out"
 Maybe = Annotated[T | None, WrapValidator(_given)]
 
 
-def misfits(shape: type[Shape], written: Any, moved: Mapping[str, str]) -> Shape | list[tuple[Path, str]]:
+def misfits(
+    shape: type[Shape], written: Any, moved: Mapping[str, str], folder: FilePath
+) -> Shape | list[tuple[Path, str]]:
     """The written data as this shape; or the path and sentence of everything that does not fit.
 
-    `moved` names keys of other shapes and where they belong, as `toolName` to `tool.name`.
+    Relative file names start from `folder`. `moved` names keys of other shapes and where they belong.
     """
     try:
-        return shape.model_validate(written)
+        return shape.model_validate(written, context=folder)
     except ValidationError as fault:
         return [_sentence(shape, error, moved) for error in fault.errors(include_url=False, include_input=True)]
 

@@ -70,7 +70,7 @@ def _check_defaults(
     reading: Reading, defaults: Mapping[str, Json], path: Path, arguments: Schema, builder: RequestBuilder | None
 ) -> None:
     """Classes 3 and 4: a default is an argument, has its field's type, and reaches the backend."""
-    in_path = builder.path[1::2] if builder else ()
+    in_path = builder.path_arguments if builder else ()
     for name, value in defaults.items():
         at: Path = (*path, name)
         if name not in arguments.property_names:

@@ -1,0 +1,66 @@
+"""Imports a hook, `module:function`, into this process, fresh at each load. Knows nothing of what hooks are for."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Hook = Callable[[Any], Any]
+
+
+def import_hook(reference: str) -> Hook | str:
+    """The function that a reference names; or the sentence that refuses it. Call it within `modules_of(folder)`."""
+    module, _, name = reference.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except (ImportError, SyntaxError) as fault:
+        return f"the module `{module}` cannot be imported ({fault}); mend it, or the name"
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 (an operator's module may raise anything)
+        return f"the module `{module}` raises {type(fault).__name__} while it is imported; mend it"
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        return f"the module `{module}` has no `{name}`; write it, or mend the name"
+    if not callable(found):
+        return f"`{reference}` is no function; write `def {name}(call): …`"
+    if inspect.iscoroutinefunction(found) or inspect.iscoroutinefunction(getattr(found, "__call__", None)):  # noqa: B004 (its kind is asked, not whether it is there)
+        return f"`{reference}` is a coroutine function; write a plain one, `def {name}(call): …`"
+    try:
+        inspect.signature(found).bind(None)
+    except TypeError:
+        return f"`{reference}` cannot be called with one argument; write `def {name}(call): …`"
+    except ValueError:  # a builtin without a signature
+        pass
+    hook: Hook = found
+    return hook
+
+
+#: Every folder that hooks came from: a name imported from one of them is no answer for another.
+_folders: set[Path] = set()
+
+
+@contextmanager
+def modules_of(folder: str) -> Iterator[None]:
+    """One load: the folder comes first on the import path, and its modules are read anew, each once.
+
+    So the hooks of one load share their module, and calls in flight keep that of the load before.
+    """
+    _folders.add(Path(folder))
+    for known, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and not _folders.isdisjoint(Path(file).parents):
+            del sys.modules[known]
+    importlib.invalidate_caches()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        # Last, not first: what a hook imports later is found, and hides nothing of Python's own.
+        if folder not in sys.path:
+            sys.path.append(folder)
