@@ -36,6 +36,16 @@ _UNPORTABLE = frozenset(
         "uniqueItems",
     }
 )
+# What every validator knows, and what says something to a reader; of other words some validators have their own idea.
+_PORTABLE = frozenset(
+    {
+        *("$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "type", "enum", "const"),
+        *("properties", "patternProperties", "additionalProperties", "propertyNames", "required"),
+        *("minProperties", "maxProperties", "items", "prefixItems", "contains", "minItems", "maxItems"),
+        *("minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
+    }
+)
 _EXACT_IN_DOUBLES = 2**53
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # Escapes that mean more characters in Python than in JavaScript, so that their opposites mean fewer.
@@ -55,7 +65,8 @@ def published(documents: Sequence[Json], *, portable: bool, wrapped: bool = Fals
         root: dict[str, Json] = {"type": "object", "properties": {"result": shown}, "required": ["result"]}
     else:
         root = {"type": "object", **{key: value for key, value in _object(shown).items() if key != "type"}}
-    return {**root, "$defs": names} if names else root
+    used = _reached(root, names)
+    return {**root, "$defs": {name: names[name] for name in names if name in used}} if used else root
 
 
 def with_default(schema: Json, value: Json) -> dict[str, Json]:
@@ -134,16 +145,19 @@ class _Published:
         shown: dict[str, Json] = {}
         wider: set[str] = set()  # keywords that came out wider
         for keyword, value in schema.items():
-            if keyword in _SILENT or keyword == "$schema" or (self.portable and keyword == "$anchor"):
+            if keyword in _SILENT or keyword == "$schema":
                 continue
-            if keyword == "$ref":
-                self._show_reference(_pointer(value), shown, wider)
-            elif self._unreadable(keyword, value):
+            if self._unreadable(keyword, value):
                 wider.add(keyword)
+            elif self.portable and keyword not in _PORTABLE:
+                continue
+            elif keyword == "$ref":
+                self._show_reference(_pointer(value), shown, wider)
             else:
                 self._show_keyword(keyword, value, shown, wider)
         if self.portable:
             _show_tuple(schema, shown, wider)
+            _show_empty_enum(shown)
             if schema.get("minContains") == 0 and shown.pop("contains", None) is not None:
                 wider.add("contains")
             _show_bounds(shown, wider)
@@ -217,6 +231,13 @@ def _show_tuple(schema: dict[str, Json], shown: dict[str, Json], wider: set[str]
     shown["items"] = {"anyOf": [item for item in (*prefix, rest) if item is not False]}
 
 
+def _show_empty_enum(shown: dict[str, Json]) -> None:
+    """A choice of nothing is refused by some validators; it means that no value fits."""
+    if shown.get("enum") == []:
+        del shown["enum"]
+        shown["allOf"] = [*shown.get("allOf", ()), {"not": {}}]
+
+
 def _show_bounds(shown: dict[str, Json], wider: set[str]) -> None:
     """A bound that doubles cannot tell from its neighbours must not exclude."""
     for keyword in ("exclusiveMaximum", "exclusiveMinimum"):
@@ -247,6 +268,19 @@ def _keep_wider(shown: dict[str, Json], wider: set[str]) -> None:
             shown["allOf"] = [*shown.get("allOf", ()), branches]
         else:
             shown.update(branches)
+
+
+def _reached(root: Json, definitions: dict[str, Json]) -> set[str]:
+    """The definitions that something still refers to, after all that was left out."""
+    used: set[str] = set()
+    waiting = [root]
+    while waiting:
+        for schema in every(waiting.pop()):
+            name = schema.get("$ref", "").removeprefix("#/$defs/")
+            if name and name not in used:
+                used.add(name)
+                waiting.append(definitions[name])
+    return used
 
 
 def _object(schema: Json) -> dict[str, Json]:

@@ -1,0 +1,1 @@
+"""What tools say of themselves."""

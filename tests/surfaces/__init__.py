@@ -1,0 +1,1 @@
+"""One room of tests per way of being called."""
