@@ -31,7 +31,7 @@ class RawBackend:
         self.received: list[bytes] = []
         self.connections = 0
         self.url = ""
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: set[asyncio.Task[Any]] = set()
 
     async def read_request(self, reader: Reader) -> bytes:
         """One request with its body; raises IncompleteReadError where the client closes instead."""
@@ -49,20 +49,20 @@ class RawBackend:
         self.connections += 1
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.add(task)
+        self.tasks.add(task)
         try:
             await self.script(self, reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
-            self._tasks.discard(task)
+            self.tasks.discard(task)
 
     async def stop(self) -> None:
         """End every script that is still running, such as one that hangs on purpose."""
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
 
 @asynccontextmanager

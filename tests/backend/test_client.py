@@ -1,0 +1,504 @@
+"""The client against a backend that misbehaves on a real socket: every end is a value, and nothing is left open."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import ssl
+import subprocess
+import tempfile
+import zlib
+from asyncio import StreamReader as Reader
+from asyncio import StreamWriter as Writer
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
+from tests.backend.raw import OK, RawBackend, Script, client_of, declared, raw_backend, reset
+
+GET = Request("b", "GET", "/x", timeout=5.0, idempotent=True)
+POST = Request("b", "POST", "/x", (("Content-Type", "application/json"),), b'{"a":1}', timeout=5.0)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_open() -> Iterator[None]:
+    process = psutil.Process()
+    before = process.num_fds()
+    yield
+    assert process.num_fds() <= before
+
+
+async def sent(script: Script | bytes, request: Request = GET, **said: Any) -> Answer | NoAnswer:
+    """One request to one backend; no task of ours may outlive it."""
+    async with raw_backend(script) as backend:
+        async with client_of(declared(backend.url, **said)) as client:
+            tasks = asyncio.all_tasks()
+            answer = await client.send(request)
+            assert asyncio.all_tasks() - tasks <= backend.tasks
+        return answer
+
+
+def answering(*pieces: bytes, then: str = "close") -> Script:
+    """Reads one request, writes the pieces each on its own, then closes, resets or hangs."""
+
+    async def script(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await backend.read_request(reader)
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+        if then == "reset":
+            reset(writer)
+        if then == "hang":
+            await reader.read()
+
+    return script
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join((f"HTTP/1.1 {status}", *lines, "", "")).encode()
+
+
+async def at_once(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    """Closes without reading."""
+
+
+async def endless(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    await backend.read_request(reader)
+    writer.write(head("Transfer-Encoding: chunked"))
+    while True:
+        writer.write(b"1000\r\n" + b" " * 4096 + b"\r\n")
+        await writer.drain()
+
+
+async def closes_in_plain_text(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    await reader.read(1)
+    writer.write(head(status="400 Bad Request"))
+
+
+INTERIM = head(status="102 Processing") * 100
+BOMB = gzip.compress(b"\0" * (20 << 20))
+
+FAULTS: list[tuple[str, Script, Silence]] = [
+    ("closes at once", at_once, Silence.CLOSED),
+    ("closes after reading", answering(), Silence.CLOSED),
+    ("resets after reading", answering(then="reset"), Silence.CLOSED),
+    ("closes inside the head", answering(b"HTTP/1.1 200 OK\r\nContent-"), Silence.CLOSED),
+    ("closes after the head", answering(head("Content-Length: 5")), Silence.CLOSED),
+    ("closes inside the body", answering(head("Content-Length: 5"), b"{}"), Silence.CLOSED),
+    ("resets inside the body", answering(head("Content-Length: 5"), b"{}", then="reset"), Silence.CLOSED),
+    ("closes inside a chunk", answering(head("Transfer-Encoding: chunked"), b"5\r\n{}"), Silence.CLOSED),
+    ("closes between chunks", answering(head("Transfer-Encoding: chunked"), b"2\r\n{}\r\n"), Silence.CLOSED),
+    ("hangs before the head", answering(then="hang"), Silence.TIMEOUT),
+    ("hangs inside the head", answering(b"HTTP/1.1 200 OK\r\nA: ", then="hang"), Silence.TIMEOUT),
+    ("hangs after the head", answering(head("Content-Length: 5"), then="hang"), Silence.TIMEOUT),
+    ("hangs inside the body", answering(head("Content-Length: 5"), b"{}", then="hang"), Silence.TIMEOUT),
+    ("speaks no HTTP", answering(b"SSH-2.0-OpenSSH_9.6\r\n", then="hang"), Silence.UNDECODABLE),
+    ("breaks a chunk", answering(head("Transfer-Encoding: chunked"), b"zz\r\n{}"), Silence.UNDECODABLE),
+    ("sends two lengths", answering(head("Content-Length: 2", "Content-Length: 3"), b"{} "), Silence.UNDECODABLE),
+    ("sends a length that is none", answering(head("Content-Length: -2"), b"{}"), Silence.UNDECODABLE),
+    ("sends an endless header", answering(b"HTTP/1.1 200 OK\r\nA: " + b"a" * 400_000), Silence.UNDECODABLE),
+    (
+        "switches protocols unasked",
+        answering(head("Upgrade: x", "Connection: upgrade", status="101 Switching Protocols"), then="hang"),
+        Silence.UNDECODABLE,
+    ),
+    ("sends interim answers only", answering(INTERIM, then="hang"), Silence.UNDECODABLE),
+    ("sends a body for ever", endless, Silence.TOO_LARGE),
+    ("announces too much", answering(head("Content-Length: 99999999999"), then="hang"), Silence.TOO_LARGE),
+    (
+        "announces more than any integer holds",
+        answering(head("Content-Length: " + "9" * 18), then="hang"),
+        Silence.TOO_LARGE,
+    ),
+    (
+        "sends a bomb",
+        answering(head("Content-Encoding: gzip", f"Content-Length: {len(BOMB)}"), BOMB),
+        Silence.TOO_LARGE,
+    ),
+    (
+        "sends a broken coding",
+        answering(head("Content-Encoding: gzip", "Content-Length: 2"), b"{}"),
+        Silence.UNDECODABLE,
+    ),
+    (
+        "sends an unknown coding",
+        answering(head("Content-Encoding: rot13", "Content-Length: 2"), b"{}"),
+        Silence.UNDECODABLE,
+    ),
+    (
+        "cuts a coding short",
+        answering(head("Content-Encoding: gzip", "Content-Length: 20"), gzip.compress(b"{}" * 50)[:20]),
+        Silence.UNDECODABLE,
+    ),
+]
+
+
+@pytest.mark.parametrize(("script", "silence"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+@pytest.mark.parametrize("request_", [GET, POST], ids=["GET", "POST"])
+async def test_a_backend_that(request_: Request, script: Script, silence: Silence) -> None:
+    timeout = 0.05 if silence is Silence.TIMEOUT else 5.0
+    asked = Request("b", request_.method, "/x", request_.headers, request_.body, timeout, request_.idempotent)
+    answer = await sent(script, asked, limits=SimpleNamespace(answer=1 << 20))
+    assert isinstance(answer, NoAnswer)
+    assert (answer.silence, answer.sent) == (silence, True), answer.note
+    assert "127.0.0.1" not in answer.note
+
+
+BODIES: list[tuple[str, Script | bytes, bytes]] = [
+    ("a length", OK, b"{}"),
+    (
+        "chunks",
+        answering(head("Transfer-Encoding: chunked"), b"1;x=y\r\n{\r\n1\r\n", b"}\r\n0\r\nTrailer: 1\r\n\r\n"),
+        b"{}",
+    ),
+    ("the end of the connection", answering(head("Content-Type: a/b"), b"{", b"}"), b"{}"),
+    ("HTTP/1.0", answering(b"HTTP/1.0 200 OK\r\n\r\n{}"), b"{}"),
+    ("byte by byte", answering(*(bytes([byte]) for byte in OK)), b"{}"),
+    (
+        "after interim answers",
+        answering(head(status="100 Continue"), head("Link: </a>", status="103 Early Hints"), OK),
+        b"{}",
+    ),
+    ("no content", answering(head(status="204 No Content")), b""),
+    ("nothing", answering(head("Content-Length: 0")), b""),
+    ("gzip", answering(head("Content-Encoding: gzip", "Content-Length: 22"), gzip.compress(b"{}")), b"{}"),
+    ("deflate", answering(head("Content-Encoding: deflate"), zlib.compress(b"{}")), b"{}"),
+    ("a coding on nothing", answering(head("Content-Encoding: gzip", "Content-Length: 0")), b""),
+    (
+        "two codings in two lines",
+        answering(head("Content-Encoding: deflate", "content-encoding: gzip"), gzip.compress(zlib.compress(b"{}"))),
+        b"{}",
+    ),
+    ("more than one buffer", answering(head("Content-Length: 900000"), b"7" * 900_000), b"7" * 900_000),
+]
+
+
+@pytest.mark.parametrize(("script", "body"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+async def test_a_body_arrives_whole_with(script: Script | bytes, body: bytes) -> None:
+    answer = await sent(script)
+    assert isinstance(answer, Answer), answer
+    assert answer.body == body
+
+
+async def test_an_answer_has_lower_case_names_first_values_and_its_size_on_the_wire() -> None:
+    content = gzip.compress(b"x" * 1000)
+    lines = ("Content-Encoding: gzip", f"CONTENT-LENGTH: {len(content)}", "X-A: 1", "x-a: 2", "Set-Cookie: a=b")
+    answer = await sent(answering(head(*lines, status="404 Not Found"), content))
+    assert isinstance(answer, Answer)
+    assert (answer.status, len(answer.body), answer.wire_bytes) == (404, 1000, len(content))
+    assert answer.headers == {
+        "content-encoding": "gzip",
+        "content-length": str(len(content)),
+        "x-a": "1",
+        "set-cookie": "a=b",
+    }
+    assert answer.duration > 0
+
+
+async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+    async with raw_backend(answering(head("Location: /y", "Content-Length: 0", status="302 Found"))) as backend:
+        async with client_of(declared(backend.url)) as client:
+            answer = await client.send(GET)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.headers["location"]) == (302, "/y")
+        assert len(backend.received) == 1
+
+
+async def test_a_head_has_no_body_whatever_its_length_says() -> None:
+    answer = await sent(answering(head("Content-Length: 500000000")), Request("b", "HEAD", "/x"))
+    assert isinstance(answer, Answer)
+    assert answer.body == b""
+
+
+async def test_an_exact_limit_is_within_it() -> None:
+    for said in (head("Content-Length: 10"), head("Connection: close")):
+        limits = SimpleNamespace(answer=10)
+        assert isinstance(await sent(answering(said, b"0123456789"), limits=limits), Answer)
+        over = await sent(answering(said.replace(b"10", b"11"), b"0123456789x"), limits=limits)
+        assert isinstance(over, NoAnswer)
+        assert over.silence is Silence.TOO_LARGE
+
+
+async def test_nothing_was_sent_where_nobody_listens() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        async with client_of(declared(f"http://127.0.0.1:{held.getsockname()[1]}")) as client:
+            answer = await client.send(POST)
+    assert isinstance(answer, NoAnswer)
+    assert (answer.silence, answer.sent, answer.note) == (Silence.UNREACHABLE, False, "cannot connect (errno 111)")
+
+
+async def test_nothing_was_sent_where_the_name_does_not_resolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
+    async with client_of(declared("http://directory.invalid")) as client:
+        answer = await client.send(GET)
+    assert isinstance(answer, NoAnswer)
+    assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+
+
+async def test_connecting_has_its_own_limit() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen(0)
+        address = held.getsockname()
+        # the queue is full, so another connection waits for ever
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(address)
+        async with client_of(declared(f"http://127.0.0.1:{address[1]}", connect_timeout=0.05)) as client:
+            answer = await client.send(GET)
+        for one in waiting:
+            one.close()
+    assert isinstance(answer, NoAnswer)
+    assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+
+
+async def test_a_backend_without_a_url_is_stubbed() -> None:
+    async with client_of(declared(None)) as client:
+        answer = await client.send(GET)
+    assert answer == NoAnswer(Silence.STUBBED, "the backend has no url", sent=False)
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Not under pytest's own folder: the path of a unix socket has room for a hundred characters."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+async def test_a_unix_socket_is_reached_and_its_host_is_the_url(short_folder: Path) -> None:
+    async with raw_backend(OK, path=short_folder / "s") as backend:
+        async with client_of(declared("http://directory.test", socket=str(short_folder / "s"))) as client:
+            assert isinstance(await client.send(GET), Answer)
+        assert b"\r\nHost: directory.test\r\n" in backend.received[0]
+    async with client_of(declared(None, socket=str(short_folder / "s"))) as client:
+        gone = await client.send(GET)
+    assert isinstance(gone, NoAnswer)
+    assert (gone.silence, gone.sent) == (Silence.UNREACHABLE, False)
+
+
+async def test_connections_are_kept() -> None:
+    async with raw_backend(OK) as backend, client_of(declared(backend.url)) as client:
+        for request in (GET, POST, GET):
+            assert isinstance(await client.send(request), Answer)
+        assert (backend.connections, len(backend.received)) == (1, 3)
+
+
+async def closes_while_idle(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    """Answers once as if it would stay, then closes."""
+    await backend.read_request(reader)
+    writer.write(OK)
+
+
+@pytest.mark.parametrize("request_", [GET, POST], ids=["GET", "POST"])
+async def test_a_connection_that_was_closed_while_idle_fails_no_call_and_repeats_none(request_: Request) -> None:
+    async with raw_backend(closes_while_idle) as backend, client_of(declared(backend.url)) as client:
+        for _ in range(20):
+            assert isinstance(await client.send(request_), Answer)
+        assert len(backend.received) == 20
+
+
+async def takes_a_second_and_closes(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    """Answers once, reads another request on the same connection, and closes instead of answering."""
+    await backend.read_request(reader)
+    writer.write(OK)
+    await backend.read_request(reader)
+
+
+async def test_a_post_whose_bytes_have_left_is_never_sent_again() -> None:
+    async with raw_backend(takes_a_second_and_closes) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(POST), Answer)
+        answer = await client.send(POST)
+        assert isinstance(answer, NoAnswer)
+        assert (answer.silence, answer.sent) == (Silence.CLOSED, True)
+        assert len(backend.received) == 2
+
+
+async def test_what_may_be_repeated_is_sent_once_more_on_a_fresh_connection() -> None:
+    put = Request("b", "POST", "/x", body=b"{}", timeout=5.0, idempotent=True)
+    for request in (GET, put):
+        async with raw_backend(takes_a_second_and_closes) as backend, client_of(declared(backend.url)) as client:
+            assert isinstance(await client.send(request), Answer)
+            assert isinstance(await client.send(request), Answer)
+            assert (backend.connections, len(backend.received)) == (2, 3)
+
+
+async def test_a_get_that_is_not_idempotent_is_not_repeated() -> None:
+    once = Request("b", "GET", "/x", timeout=5.0, idempotent=False)
+    async with raw_backend(takes_a_second_and_closes) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(once), Answer)
+        assert isinstance(await client.send(once), NoAnswer)
+
+
+async def answers_twice(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    """Sends an answer that nobody asked for after each one that somebody did."""
+    while True:
+        request = await backend.read_request(reader)
+        own = request.split(b" ")[1]
+        said = head(f"Content-Length: {len(own)}") + own
+        writer.write(said)
+        await writer.drain()
+        writer.write(said.replace(own, b"?" * len(own)))
+        await writer.drain()
+
+
+async def test_an_answer_nobody_asked_for_is_never_anothers_answer() -> None:
+    async with raw_backend(answers_twice) as backend, client_of(declared(backend.url)) as client:
+        for number in range(20):
+            answer = await client.send(Request("b", "GET", f"/{number:03}", timeout=5.0))
+            assert isinstance(answer, Answer)
+            assert answer.body == b"/%03d" % number
+
+
+async def test_an_early_refusal_of_a_large_body_is_the_answer() -> None:
+    async def refuses(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head("Content-Length: 0", status="413 Content Too Large"))
+        await writer.drain()
+        await reader.read()
+
+    large = Request("b", "POST", "/x", body=b"x" * (4 << 20), timeout=5.0)
+    answer = await sent(refuses, large)
+    assert isinstance(answer, Answer)
+    assert answer.status == 413
+
+
+async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
+    closed = asyncio.Event()
+    asked = asyncio.Event()
+
+    async def hangs(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await backend.read_request(reader)
+        asked.set()
+        await reader.read()
+        closed.set()
+
+    async with raw_backend(hangs) as backend, client_of(declared(backend.url)) as client:
+        task = asyncio.create_task(client.send(GET))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(5):
+            await closed.wait()
+
+
+async def test_credentials_are_added_here_and_win_over_a_calls_own_headers() -> None:
+    headers = (("X-Api-Key", "callers"), ("accept", "image/png"), ("Host", "evil"), ("Content-Length", "99"))
+    request = Request("b", "GET", "/x?a=1", headers, timeout=5.0)
+    auth = SimpleNamespace(
+        bearer=None,
+        basic=SimpleNamespace(username="Aladdin", password="open sesame"),
+        header=SimpleNamespace(name="X-Api-Key", value="ours"),
+        query=SimpleNamespace(name="key", value="s&t"),
+    )
+    async with raw_backend(OK) as backend:
+        said = declared(backend.url, auth=auth, headers={"User-Agent": "legacy/1"})
+        async with client_of(said) as client:
+            assert isinstance(await client.send(request), Answer)
+    lines = backend.received[0].decode().split("\r\n")
+    assert lines[0] == "GET /x?a=1&key=s%26t HTTP/1.1"
+    assert "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==" in lines
+    assert [line for line in lines if line.lower().startswith("x-api-key")] == ["X-Api-Key: ours"]
+    assert [line for line in lines if line.lower().startswith("user-agent")] == ["User-Agent: legacy/1"]
+    assert [line for line in lines if line.lower().startswith("accept:")] == ["accept: image/png"]
+    assert f"Host: {backend.url.removeprefix('http://')}" in lines
+    assert not [line for line in lines if line.startswith("Content-Length") or "evil" in line]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("b", "GET", "/x", (("X-Tool-Call-Id", "a\r\nX-Evil: 1"),)),
+        Request("b", "GET", "/x", (("X\r\nEvil", "1"),)),
+        Request("b", "GET", "/x", (("X", "\ud800"),)),
+        Request("b", "GET", "/x HTTP/1.1\r\nX: 1"),
+        Request("b", "GET", "x"),
+    ],
+)
+async def test_what_would_end_its_line_is_not_sent(request_: Request) -> None:
+    async with raw_backend(OK) as backend, client_of(declared(backend.url)) as client:
+        answer = await client.send(request_)
+        assert isinstance(answer, NoAnswer)
+        assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+        assert backend.connections == 0
+
+
+async def test_a_proxy_of_the_environment_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert isinstance(await sent(OK), Answer)
+
+
+async def test_cookies_of_one_answer_are_not_sent_with_the_next_request() -> None:
+    said = head("Content-Length: 0", "Set-Cookie: sid=secret; Path=/")
+    async with raw_backend(said) as backend, client_of(declared(backend.url)) as client:
+        await client.send(GET)
+        await client.send(GET)
+        assert b"secret" not in backend.received[1]
+
+
+async def test_another_contracts_backends_are_served_without_a_restart() -> None:
+    async with raw_backend(OK) as first, raw_backend(OK) as second, client_of(declared(first.url)) as client:
+        await client.send(GET)
+        client.use([declared(second.url)])
+        await client.send(GET)
+        assert (len(first.received), len(second.received)) == (1, 1)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    subprocess.run([*new, *subject, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+def _tls(ca: str | None = None, cert: str | None = None, key: str | None = None, verify: bool = True) -> Any:
+    return SimpleNamespace(ca=ca, cert=cert, key=key, verify=verify)
+
+
+async def test_tls_is_verified_unless_that_is_switched_off(certificate: tuple[str, str]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    async with raw_backend(OK, ssl=context) as backend:
+        for tls in (_tls(ca=certificate[0]), _tls(verify=False)):
+            async with client_of(declared(backend.url, tls=tls)) as client:
+                assert isinstance(await client.send(GET), Answer)
+        for untrusting in (None, _tls()):
+            async with client_of(declared(backend.url, tls=untrusting)) as client:
+                answer = await client.send(GET)
+            assert isinstance(answer, NoAnswer)
+            assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+        assert len(backend.received) == 2
+
+
+async def test_a_client_certificate_is_shown(certificate: tuple[str, str]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    context.load_verify_locations(certificate[0])
+    context.verify_mode = ssl.CERT_REQUIRED
+    async with raw_backend(OK, ssl=context) as backend:
+        tls = _tls(certificate[0], *certificate)
+        async with client_of(declared(backend.url, tls=tls)) as client:
+            assert isinstance(await client.send(GET), Answer)
+
+
+async def test_https_to_a_backend_that_speaks_plain_http_is_unreachable() -> None:
+    async with raw_backend(closes_in_plain_text) as backend:
+        async with client_of(declared(backend.url.replace("http", "https"))) as client:
+            answer = await client.send(GET)
+    assert isinstance(answer, NoAnswer)
+    assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
