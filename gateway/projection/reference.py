@@ -74,7 +74,12 @@ def _describe(module: str, sources: Sources) -> Any:
 def _ask(module: str, sources: Sources) -> Any:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        process = subprocess.Popen(command("describe"), stdin=theirs.fileno(), start_new_session=True)  # noqa: S603 - our own
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                command("describe"), stdin=theirs.fileno(), start_new_session=True
+            )
+        except OSError as fault:
+            return f"module {module!r} cannot be checked, as no process can be started: {fault.strerror}"
         theirs.close()
         try:
             return _conversation(ours, process, module, sources)

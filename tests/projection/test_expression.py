@@ -49,7 +49,7 @@ def test_the_names_at_the_root_are_the_callers_to_say() -> None:
     assert isinstance(compile_jmespath("status", root=("answer",)), str)
 
 
-SHOWN = [
+SHOWN: list[tuple[str, Any, Any]] = [
     ("full", [], []),
     ("full", None, None),
     ("full.items[*].id", {"items": []}, []),

@@ -23,11 +23,25 @@ Card = Callable[[str], Projection]
 AMPLE = 30.0
 
 
+Make = Callable[..., ProjectionRunner]
+
+
 @pytest.fixture
-async def runner() -> AsyncIterator[ProjectionRunner]:
-    runner = ProjectionRunner(AMPLE, output_bytes=100_000)
-    yield runner
-    await runner.close()
+async def make() -> AsyncIterator[Make]:
+    made: list[ProjectionRunner] = []
+
+    def one(limit_seconds: float, **settings: Any) -> ProjectionRunner:
+        made.append(ProjectionRunner(limit_seconds, **settings))
+        return made[-1]
+
+    yield one
+    for runner in made:
+        await runner.close()
+
+
+@pytest.fixture
+def runner(make: Make) -> ProjectionRunner:
+    return make(AMPLE, output_bytes=100_000)
 
 
 async def run(runner: ProjectionRunner, projection: Projection, full: Any = None, input: Any = None) -> Any:
@@ -168,14 +182,11 @@ async def test_a_worker_that_is_lost_fails_one_call_and_is_replaced(
 
 
 @pytest.mark.parametrize("name", ["loops", "blocks"])
-async def test_a_projection_that_outruns_its_limit_is_ended(card: Card, name: str) -> None:
-    runner = ProjectionRunner(0.2)
-    try:
-        await runner.start([card(name)])
-        fault = await run(runner, card(name))
-        assert fault == ProjectionFault(Reason.TIMEOUT, "it did not return within 0.2 seconds")
-    finally:
-        await runner.close()
+async def test_a_projection_that_outruns_its_limit_is_ended(make: Make, card: Card, name: str) -> None:
+    runner = make(0.2)
+    await runner.start([card(name)])
+    fault = await run(runner, card(name))
+    assert fault == ProjectionFault(Reason.TIMEOUT, "it did not return within 0.2 seconds")
 
 
 async def test_a_module_that_no_longer_imports_is_a_fault(runner: ProjectionRunner, tmp_path: Path) -> None:
@@ -190,10 +201,11 @@ async def test_a_module_that_no_longer_imports_is_a_fault(runner: ProjectionRunn
     assert fault.text.startswith("FileExistsError")
 
 
-async def test_no_worker_at_all_is_a_fault(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = ProjectionRunner(AMPLE)
+async def test_no_worker_at_all_is_a_fault(make: Make, card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = make(AMPLE)
+    same = card("same")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    fault = await run(runner, card("same"))
+    fault = await run(runner, same)
     await runner.close()
     assert fault == ProjectionFault(Reason.DIED, "no worker can be started: No such file or directory")
 
@@ -220,18 +232,19 @@ async def test_more_calls_than_workers_wait_their_turn(runner: ProjectionRunner,
     assert len(_workers()) <= 2
 
 
-async def test_a_call_that_waits_too_long_is_told_so(card: Card) -> None:
-    runner = ProjectionRunner(AMPLE, workers=1, wait_seconds=0.05)
+async def test_a_call_that_waits_too_long_is_told_so(make: Make, card: Card) -> None:
+    runner = make(AMPLE, workers=1, wait_seconds=0.05)
     await runner.start([card("loops")])
     runaway = asyncio.create_task(run(runner, card("loops")))
+    await asyncio.sleep(0)  # it takes the worker
     fault = await run(runner, card("same"))
     assert fault == ProjectionFault(Reason.BUSY, "no worker came free in 0.05 seconds")
     await runner.close()
     assert (await runaway).reason is Reason.DIED
 
 
-async def test_what_outran_its_limit_holds_one_worker_until_it_ends_in_time(card: Card) -> None:
-    runner = ProjectionRunner(0.2, workers=4, wait_seconds=AMPLE)
+async def test_what_outran_its_limit_holds_one_worker_until_it_ends_in_time(make: Make, card: Card) -> None:
+    runner = make(0.2, workers=4, wait_seconds=AMPLE)
     loops = card("loops")
     await runner.start([loops])
     await run(runner, loops)
@@ -245,13 +258,13 @@ async def test_what_outran_its_limit_holds_one_worker_until_it_ends_in_time(card
     await runner.close()
 
 
-async def test_a_cancelled_call_frees_its_worker(card: Card, tmp_path: Path) -> None:
-    runner = ProjectionRunner(0.3, workers=1, wait_seconds=AMPLE)
+async def test_a_cancelled_call_frees_its_worker(make: Make, card: Card, tmp_path: Path) -> None:
+    runner = make(0.3, workers=1, wait_seconds=AMPLE)
     mark = tmp_path / "started"
+    os.mkfifo(mark)
     await runner.start([card("loops")])
     call = asyncio.create_task(run(runner, card("loops"), {}, {"mark": str(mark)}))
-    while not mark.exists():
-        await asyncio.sleep(0)
+    assert await asyncio.to_thread(mark.read_text) == "started"
     waiting = asyncio.create_task(run(runner, card("same"), 1))
     gone = asyncio.create_task(run(runner, card("same"), 2))
     await asyncio.sleep(0)
@@ -309,8 +322,8 @@ async def test_jmespath_ends_alike_here_and_in_a_worker(
         assert there.reason is here.reason
 
 
-async def test_an_expression_that_explodes_is_ended(card: Card) -> None:
-    runner = ProjectionRunner(0.2)
+async def test_an_expression_that_explodes_is_ended(make: Make, card: Card) -> None:
+    runner = make(0.2)
     projection = compile_jmespath("full" + " | [@, @][]" * 60)
     assert isinstance(projection, Projection)
     fault = await run(runner, projection, [1])
@@ -359,8 +372,8 @@ async def test_a_worker_killed_from_outside_is_replaced(runner: ProjectionRunner
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(200, marks=pytest.mark.long)])
-async def test_kills_leave_neither_processes_nor_files(card: Card, kills: int) -> None:
-    runner = ProjectionRunner(AMPLE)
+async def test_kills_leave_neither_processes_nor_files(make: Make, card: Card, kills: int) -> None:
+    runner = make(AMPLE)
     await runner.start([card("dies")])
     await shown(runner, card("pid"))
     before = _open_files()
@@ -374,16 +387,21 @@ async def test_kills_leave_neither_processes_nor_files(card: Card, kills: int) -
     assert not _workers()
 
 
-async def test_closing_ends_workers_that_are_still_starting(tmp_path: Path) -> None:
+async def test_closing_ends_workers_that_are_still_starting(make: Make, tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    os.mkfifo(mark)
     (tmp_path / "slow.py").write_text(
-        "import os, signal\nif 'describe' not in __import__('sys').argv: signal.pause()\ndef card(full, ctx): return 1"
+        "import signal, sys\n"
+        "def card(full, ctx): return 1\n"
+        "if 'describe' not in sys.argv:\n"
+        f"    open({str(mark)!r}, 'w').close()\n"
+        "    signal.pause()\n"
     )
     projection = import_python("slow:card", tmp_path)
     assert isinstance(projection, Projection)
-    runner = ProjectionRunner(AMPLE)
+    runner = make(AMPLE)
     call = asyncio.create_task(run(runner, projection))
-    while not runner._settling:
-        await asyncio.sleep(0)
+    await asyncio.to_thread(mark.read_text)
     await runner.close()
     assert (await call).reason is Reason.DIED
     assert not _workers()
@@ -405,9 +423,9 @@ async def main():
     loops, pid = (import_python("cards:" + name, Path(sys.argv[1])) for name in ("loops", "pid"))
     await runner.start([loops, pid])
     mark = Path(sys.argv[2])
+    os.mkfifo(mark)
     asyncio.ensure_future(runner.run(loops, None, {}, {"mark": str(mark)}, "mcp"))
-    while not mark.exists():
-        await asyncio.sleep(0)
+    await asyncio.to_thread(mark.read_text)
     print(*[worker.pid for worker in [*runner._busy, *runner._idle]], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
