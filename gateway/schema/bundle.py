@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 from gateway.schema.keywords import MANY, NAMED, ONE, Path
@@ -22,7 +23,7 @@ def bundle(node: Any, lookup: Lookup) -> dict[str, Any] | bool | tuple[SchemaFau
         return tuple(bundling.faults)
     if not isinstance(document, dict):
         return document if isinstance(document, bool) else (SchemaFault((), "a schema is an object, true or false"),)
-    document.pop("$defs", None)
+    document = {keyword: held for keyword, held in document.items() if keyword != "$defs"}
     if bundling.definitions:
         document["$defs"] = bundling.definitions
     return document
@@ -62,12 +63,15 @@ class _Bundling:
             elif keyword in ONE:
                 written[keyword] = self.rewritten(held, here)
             elif keyword in MANY and isinstance(held, list):
-                written[keyword] = [self.rewritten(item, (*here, index)) for index, item in enumerate(held)]
+                items = [self.rewritten(item, (*here, index)) for index, item in enumerate(held)]
+                written[keyword] = held if all(map(is_, items, held)) else items
             elif keyword in NAMED and isinstance(held, dict):
-                written[keyword] = {name: self.rewritten(item, (*here, name)) for name, item in held.items()}
+                named = {name: self.rewritten(item, (*here, name)) for name, item in held.items()}
+                written[keyword] = held if all(map(is_, named.values(), held.values())) else named
             else:
                 written[keyword] = held
-        return written
+        # What holds no outer reference stays the same object, so that contracts share their schemas.
+        return node if all(written[keyword] is held for keyword, held in node.items()) else written
 
     def _reference(self, ref: str, path: Path) -> str:
         found = None if ref == "#" else self._lookup(ref)

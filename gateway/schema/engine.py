@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cached_property
 from typing import Any
@@ -14,34 +15,40 @@ from gateway.json_pointer import pointer_of
 from gateway.schema.complete import Completing
 from gateway.schema.cut import Cutting, Place
 from gateway.schema.explain import not_json, violations_of
-from gateway.schema.keywords import MANY, NAMED, ONE
+from gateway.schema.keywords import ANNOTATIONS, KNOWN, MANY, NAMED, ONE
 from gateway.schema.pattern import translate
 from gateway.schema.place import Document, Part
 from gateway.schema.violation import SchemaFault, Violation
 
-_engines: WeakValueDictionary[tuple[str, str], Engine] = WeakValueDictionary()
+#: A validator takes some fifteen times its document's text. One that is larger than this is compiled at load to
+#: prove that it can be, and once more when its first value comes: thousands of endpoints, of which few are called.
+_SMALL = 2048
+
+_engines: WeakValueDictionary[tuple[str, bytes], Engine] = WeakValueDictionary()
 
 
 def engine_for(document: Any, formats: str) -> Engine | tuple[SchemaFault, ...]:
     """The engine of a document without faults; the same one for the same text while it is in use."""
-    key = (formats, json.dumps(document, separators=(",", ":"), ensure_ascii=False))
-    known = _engines.get(key)
-    if known is None:
-        try:
-            known = Engine(document, formats)
-        except (jsonschema_rs.ValidationError, ValueError) as fault:
-            return (SchemaFault((), f"the schema cannot be compiled: {getattr(fault, 'message', fault)}"),)
-        _engines[key] = known
+    try:
+        text = json.dumps(document, allow_nan=False).encode()
+        key = formats, hashlib.blake2b(text, digest_size=16).digest()
+        known = _engines.get(key)
+        if known is None:
+            known = _engines[key] = Engine(document, formats, keep=len(text) <= _SMALL)
+    except (jsonschema_rs.ValidationError, ValueError) as fault:
+        return (SchemaFault((), f"the schema cannot be compiled: {getattr(fault, 'message', fault)}"),)
     return known
 
 
 class Engine:
     """A validator and what is made beside it when first asked for."""
 
-    def __init__(self, document: Any, formats: str) -> None:
+    def __init__(self, document: Any, formats: str, *, keep: bool) -> None:
         self.document = document
         self.formats = formats
-        self._validator = _compiled(_spelled(document), formats)
+        validator = _compiled(_spelled(document), formats)
+        if keep:
+            self._validator = validator
         self._branches: dict[Any, jsonschema_rs.Validator] = {}
         self._keys: dict[str, jsonschema_rs.Validator] = {}
 
@@ -65,6 +72,10 @@ class Engine:
     def cut(self, value: Any) -> Any:
         root = self._cutting
         return value if root is None else root[0](value)
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        return _compiled(_spelled(self.document), self.formats)
 
     @cached_property
     def places(self) -> Document:
@@ -125,24 +136,24 @@ def _compiled(document: Any, formats: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.Draft202012Validator(document, **_options(formats))
 
 
-def _spelled(node: Any, at_root: bool = True) -> Any:
-    """The document as the engine is to read it: its own spelling of patterns, and no address."""
+def _spelled(node: Any) -> Any:
+    """The document as the engine is to read it: its own spelling of patterns, nothing that judges no value."""
     if not isinstance(node, dict):
         return node
     written: dict[str, Any] = {}
     for keyword, held in node.items():
         if keyword in ONE:
-            held = _spelled(held, False)
+            held = _spelled(held)
         elif keyword in MANY:
-            held = [_spelled(item, False) for item in held]
+            held = [_spelled(item) for item in held]
         elif keyword in NAMED:
             held = {
-                _pattern(name) if keyword == "patternProperties" else name: _spelled(item, False)
+                _pattern(name) if keyword == "patternProperties" else name: _spelled(item)
                 for name, item in held.items()
             }
         elif keyword == "pattern":
             held = _pattern(held)
-        elif at_root and keyword in ("$id", "$schema"):
+        elif keyword in ANNOTATIONS or keyword not in KNOWN:
             continue
         written[keyword] = held
     return written

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gateway.schema.keywords import TYPES, Path
+from gateway.schema.keywords import MANY, NAMED, ONE, TYPES, Path, subschemas
 from gateway.schema.resolve import resolve
 
 _ALL = frozenset(TYPES) - {"integer"}
 _OF_OBJECT = ("properties", "patternProperties", "additionalProperties", "unevaluatedProperties")
 _OF_ARRAY = ("prefixItems", "items", "unevaluatedItems")
+#: Keywords whose schemas judge the value or something inside it, in a way that declares.
+_JUDGING = (ONE | MANY | NAMED) - {"not", "propertyNames", "contentSchema", "$defs", "definitions"}
+#: Keywords without which a schema declares nothing, nor does anything below it.
+_SPEAKING = _JUDGING | {"$ref"}
 
 
 class Part:
@@ -52,17 +56,11 @@ class Part:
         return self.under(keyword) if isinstance(self.node.get(keyword), dict) else None
 
     def below(self) -> Iterator[Part]:
-        """Every schema that may judge this value or something inside it."""
+        """Every schema at or below this one that may declare something of an object."""
         yield from self.in_place
-        for keyword in ("anyOf", "oneOf", "prefixItems"):
-            yield from self.listed(keyword)
-        for keyword in ("properties", "patternProperties", "dependentSchemas"):
-            yield from self.named(keyword).values()
-        for keyword in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems", "contains"):
-            inner = self.one(keyword)
-            if inner:
-                yield inner
-        yield from filter(None, (self.if_, self.then, self.else_))
+        for path, node in subschemas(self.node, self.path):
+            if path[len(self.path)] in _JUDGING and isinstance(node, dict) and not node.keys().isdisjoint(_SPEAKING):
+                yield self._document.part(path, node)
 
 
 @dataclass(frozen=True, slots=True)

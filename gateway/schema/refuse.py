@@ -17,6 +17,9 @@ from gateway.schema.violation import SchemaFault
 #: In-place applicators: what they hold judges the same value.
 _IN_PLACE = frozenset(("$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
 
+#: Keywords about which only the metaschema has anything to say.
+_QUIET = KNOWN - {"$schema", "$id", "format", "items", "exclusiveMinimum", "exclusiveMaximum", "required", "type"}
+
 _metaschema: jsonschema_rs.Validator | None = None
 
 
@@ -33,10 +36,11 @@ def faults_of(document: Any, *, formats: str = "annotate") -> tuple[SchemaFault,
             faults.append(SchemaFault(path, f"a schema is an object, true or false; found {type_name(node)}"))
             continue
         for keyword, held in node.items():
-            message = _keyword(keyword, held, path, formats)
+            message = None if keyword in _QUIET else _keyword(keyword, held, path, formats)
             if message:
                 faults.append(SchemaFault((*path, keyword), message))
-        edges = [at for at, _ in subschemas(node, path) if at[len(path)] in _IN_PLACE]
+        below = list(subschemas(node, path))
+        edges = [at for at, _ in below if at[len(path)] in _IN_PLACE]
         ref = node.get("$ref")
         if isinstance(ref, str):
             target = resolve(document, ref)
@@ -46,8 +50,9 @@ def faults_of(document: Any, *, formats: str = "annotate") -> tuple[SchemaFault,
                 edges.append(target[0])
         if edges:
             loops[path] = edges
-        faults += _patterns(node, path)
-        waiting.extend(subschemas(node, path))
+        if "pattern" in node or "patternProperties" in node:
+            faults += _patterns(node, path)
+        waiting.extend(below)
     faults += [
         SchemaFault(path, "the reference leads back to itself before any value is read") for path in _loops(loops)
     ]
