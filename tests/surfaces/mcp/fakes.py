@@ -135,7 +135,7 @@ class FakeGateway:
         self.calls.append(call)
         if call.tool not in {tool.name for tool in TOOLS}:
             return Outcome(call, "unknown", failed(Code.UNKNOWN_TOOL, "There is no such tool.", near=["cycle"]))
-        answer = self.answers.get(call.tool, {})
+        answer = self.answers.get(call.tool, SILENCE if call.tool == "silent" else {})
         if callable(answer):
             return cast(Outcome, await answer(call))
         return answered(call, answer)
@@ -157,6 +157,9 @@ def always(make: Callable[[Call], Outcome]) -> Json:
         return make(call)
 
     return answer
+
+
+SILENCE = always(lambda call: Outcome(call, call.tool, None))
 
 
 @asynccontextmanager

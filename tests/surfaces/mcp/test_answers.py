@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # the Python client's engine has no stubs
 import pytest
 from mcp_types.methods import validate_server_result
 
