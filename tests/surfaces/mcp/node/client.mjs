@@ -1,0 +1,18 @@
+// Connects as any TypeScript client of SDK 1.x does, lists the tools and calls each that is named; prints what came of it.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+const [url, ...names] = process.argv.slice(2);
+const client = new Client({ name: "toolview-test", version: "1.0.0" });
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+const { tools } = await client.listTools(); // compiles every outputSchema
+const results = {};
+for (const name of names) {
+  try {
+    results[name] = await client.callTool({ name, arguments: {} }); // validates structuredContent
+  } catch (error) {
+    results[name] = { thrown: error.message, code: error.code };
+  }
+}
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results }));
+await client.close();
