@@ -75,6 +75,8 @@ class Document:
     value: Any
     refusals: tuple[Refusal, ...] = ()
     whole: bool = True
+    #: Why there is no such file; whoever names it is refused, not the file.
+    absent: str = ""
 
 
 def read_yaml(data: bytes, file: str, marks: Marks) -> Document:
@@ -104,6 +106,11 @@ def read_yaml(data: bytes, file: str, marks: Marks) -> Document:
 def broken(file: str, message: str, line: int = 1, column: int = 1) -> Document:
     """A file of which nothing can be read."""
     return Document(file, None, (Refusal(file, line, column, "", message),), whole=False)
+
+
+def absent(file: str, message: str) -> Document:
+    """A file that is not there."""
+    return Document(file, None, (Refusal(file, 1, 1, "", message),), whole=False, absent=message)
 
 
 class _Stop(Exception):
@@ -172,7 +179,7 @@ class _Composer:
         if text == "<<" and event.implicit[0]:
             self.refuse(
                 event.start_mark,
-                frame.path,
+                (*frame.path, text),
                 "`<<` is no key of YAML 1.2; write the keys out, or use `$ref` in a schema",
             )
         if text in frame.value:

@@ -16,7 +16,6 @@ from gateway.contract.model import (
     Backend,
     BodyWritten,
     DeclaredError,
-    DurableWritten,
     Endpoint,
     EndpointWritten,
     SendWritten,
@@ -29,7 +28,6 @@ from gateway.contract.refusal import Path, either, nearest, quoted
 from gateway.contract.schemas import Schemas
 from gateway.contract.values import idempotent
 from gateway.contract.views import read_view
-from gateway.projection import compile_jmespath
 from gateway.schema import Schema
 
 Json = Any
@@ -53,7 +51,7 @@ class EndpointReader:
     def read(self, name: str, written: Json) -> Endpoint | None:
         """The endpoint, or None where anything was refused that its own parts need."""
         at: Path = ("endpoints", name)
-        shape = self.reading.shape(EndpointWritten, written, at, moved.ENDPOINT_KEYS, _STAND_INS)
+        shape = self.reading.shape(EndpointWritten, _spelled_out(written), at, moved.ENDPOINT_KEYS, _STAND_INS)
         if shape is None:
             return None
         exposed = self._surfaces(shape, at)
@@ -66,8 +64,6 @@ class EndpointReader:
             builder = self._request(shape, at, arguments, backend)
         self._check_errors(shape, at)
         examples = read_examples(self.reading, shape, at, arguments, outputs or {})
-        if shape.durable is not None:
-            self._check_durable(shape.durable, (*at, "durable"))
         tool = self._tool(name, shape, at, exposed, arguments, output, outputs, builder)
         if builder is None or arguments is None or outputs is None or isinstance(tool, _Refused):
             return None
@@ -207,16 +203,6 @@ class EndpointReader:
                     (*at, "errors", code, "status"), "a failure has a status from 400 to 599; write one"
                 )
 
-    def _check_durable(self, durable: DurableWritten, at: Path) -> None:
-        for key in ("done", "failed"):
-            expression = getattr(durable.poll, key)
-            found = None if expression is None else compile_jmespath(expression, None)
-            if isinstance(found, str):
-                self.reading.refuse((*at, "poll", key), found)
-        for path, route in (((*at, "poll", "status"), durable.poll.status), ((*at, "result"), durable.result)):
-            if route is not None and set(route.placeholders) - {"id"}:
-                self.reading.refuse(path, "only the job's `{id}` is known here; write it as `GET /jobs/{id}`")
-
     def _tool(
         self,
         name: str,
@@ -288,6 +274,15 @@ class EndpointReader:
                 meant = nearest(argument, arguments.property_names)
                 hint = f"did you mean `{{{meant}}}`?" if meant else "declare it in `input`, or take it out"
                 self.reading.refuse((*path, "mcp", "confirm"), f"the input has no `{argument}`; {hint}")
+
+
+def _spelled_out(written: Json) -> Json:
+    """`budget: 24KiB` is short for `{bytes: 24KiB}`."""
+    tool = written.get("tool") if isinstance(written, dict) else None
+    view = tool.get("view") if isinstance(tool, dict) else None
+    if isinstance(tool, dict) and isinstance(view, dict) and isinstance(view.get("budget"), (str, int, float)):
+        return {**written, "tool": {**tool, "view": {**view, "budget": {"bytes": view["budget"]}}}}
+    return written
 
 
 class _Refused:

@@ -40,8 +40,8 @@ def import_hook(reference: str) -> Hook | str:
     return hook
 
 
-#: Every folder that hooks came from: a name imported from one of them is no answer for another.
-_folders: set[Path] = set()
+#: What earlier loads imported from their folders: no answer for this one.
+_imported: set[str] = set()
 
 
 @contextmanager
@@ -50,16 +50,19 @@ def modules_of(folder: str) -> Iterator[None]:
 
     So the hooks of one load share their module, and calls in flight keep that of the load before.
     """
-    _folders.add(Path(folder))
-    for known, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and not _folders.isdisjoint(Path(file).parents):
-            del sys.modules[known]
+    for name in _imported:
+        sys.modules.pop(name, None)
+    _imported.clear()
+    before = set(sys.modules)
     importlib.invalidate_caches()
     sys.path.insert(0, folder)
     try:
         yield
     finally:
+        for name in sys.modules.keys() - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(folder) in Path(file).parents:
+                _imported.add(name)
         sys.path.remove(folder)
         # Last, not first: what a hook imports later is found, and hides nothing of Python's own.
         if folder not in sys.path:

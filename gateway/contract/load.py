@@ -74,7 +74,7 @@ def _check_root(reading: Reading, root: dict[str, Json]) -> None:
             root[key] = _SECTIONS[key]()
     if "version" not in root:
         reading.refuse((), "the key `version` is missing; write `version: 1`")
-    elif root["version"] != 1 or isinstance(root["version"], bool):
+    elif root["version"] != 1 or type(root["version"]) is not int:
         reading.refuse(("version",), "only version 1 is known; write `version: 1`")
 
 

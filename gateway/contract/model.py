@@ -10,35 +10,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from gateway.backend.request import RequestBuilder
 from gateway.contract.refusal import Refusal
-from gateway.contract.shape import (
+from gateway.contract.scalars import (
     Duration,
     FileName,
     Function,
     HeaderName,
     HeaderValue,
+    JobRoute,
     KeyDigest,
     KeySet,
     Ledger,
     Listen,
-    Maybe,
     Pointer,
     Positive,
     RateLimit,
     RouteText,
-    Shape,
     Size,
     SocketPath,
+    StateExpression,
     Switch,
     Text,
     Url,
     Whole,
     choice,
-    written,
 )
+from gateway.contract.shape import Maybe, Shape, written
 from gateway.contract.values import Address, Rate, Route
 from gateway.projection import Projection
 from gateway.schema import Schema
@@ -405,10 +405,12 @@ class Example:
 
 
 class PollWritten(Shape):
-    status: RouteText = Field(description="request that asks for the state, `GET /jobs/{id}`")
+    status: JobRoute = Field(description="request that asks for the state, `GET /jobs/{id}`")
     id: Pointer = Field(description="where the first answer names the job")
-    done: Text = Field(description="JMESPath over the state that is true when it is finished")
-    failed: Maybe[Text] = Field(default=None, description="JMESPath over the state that is true when it failed")
+    done: StateExpression = Field(description="JMESPath over the state that is true when it is finished")
+    failed: Maybe[StateExpression] = Field(
+        default=None, description="JMESPath over the state that is true when it failed"
+    )
     every: Duration = written("2s", "time between two questions")
     deadline: Duration = written("10m", "longest wait in all")
 
@@ -417,7 +419,7 @@ class DurableWritten(Shape):
     """A call that a backend answers with 202 and finishes later."""
 
     poll: PollWritten = Field(description="how to ask whether it is finished")
-    result: Maybe[RouteText] = Field(
+    result: Maybe[JobRoute] = Field(
         default=None, description="request that fetches the result; the last state is the result"
     )
 
@@ -433,6 +435,11 @@ class BudgetWritten(Shape):
     note: Maybe[Pointer] = Field(default=None, description="where `{shown, total}` is written")
 
 
+def _size_alone(written: Any) -> Any:
+    """`budget: 24KiB` is short for `{bytes: 24KiB}`."""
+    return {"bytes": written} if isinstance(written, (str, int)) and not isinstance(written, bool) else written
+
+
 class ViewWritten(Shape):
     """`tool.view`: what a tool's caller gets."""
 
@@ -441,7 +448,9 @@ class ViewWritten(Shape):
     )
     output: Any = Field(default=None, description="JSON Schema of the shown answer")
     project: Maybe[ProjectWritten] = Field(default=None, description="full answer to shown answer")
-    budget: Maybe[BudgetWritten] = Field(default=None, description="a size, or these keys")
+    budget: Maybe[Annotated[BudgetWritten, BeforeValidator(_size_alone)]] = Field(
+        default=None, description="a size, or these keys"
+    )
 
 
 class AnnotationsWritten(Shape):

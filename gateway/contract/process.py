@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.contract import moved
-from gateway.contract.hooks import import_hook
+from gateway.contract.hooks import import_hook, modules_of
 from gateway.contract.model import Backend, BackendWritten, Gateway, GatewayWritten, Hooks, HooksWritten
 from gateway.contract.reading import Reading
 from gateway.contract.refusal import Path, either, quoted
@@ -85,13 +85,17 @@ def _projections_folder(reading: Reading, name: str | None) -> str | None:
 
 
 def _hooks(reading: Reading, written: HooksWritten, folder: str | None) -> Hooks:
-    found: dict[str, Any] = {}
-    for key in ("before", "after"):
-        reference = getattr(written, key)
-        hook = None if reference is None or folder is None else import_hook(reference, folder)
-        if isinstance(hook, str):
-            reading.refuse(("gateway", "hooks", key), hook)
-        found[key] = None if isinstance(hook, str) else hook
+    found: dict[str, Any] = {"before": None, "after": None}
+    if folder is None:
+        return Hooks(**found)
+    with modules_of(folder):
+        for key in found:
+            reference = getattr(written, key)
+            hook = None if reference is None else import_hook(reference)
+            if isinstance(hook, str):
+                reading.refuse(("gateway", "hooks", key), hook)
+            else:
+                found[key] = hook
     return Hooks(**found)
 
 

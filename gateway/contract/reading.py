@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from gateway.contract.references import Files
-from gateway.contract.refusal import Path, Refusal
+from gateway.contract.refusal import Path, Refusal, dotted
 from gateway.contract.shape import Shape, misfits
 
 Json = Any
@@ -21,6 +21,8 @@ class Reading:
         self.files = files
         self.warnings: list[Refusal] = []
         self._faulted: set[Path] = set()
+        # What the YAML itself was refused for needs no second sentence about its shape.
+        self._unread = {refusal.path for refusal in files.refusals}
 
     def refuse(self, path: Path, message: str) -> None:
         self._faulted.add(path)
@@ -48,7 +50,9 @@ class Reading:
         found = misfits(shape, written, moved, self.files.folder)
         if isinstance(found, list):
             for inner, message in found:
-                self.refuse((*path, *inner), message)
+                at = (*path, *inner)
+                if at not in self._faulted and dotted(at) not in self._unread:
+                    self.refuse(at, message)
         for _ in range(10):
             if not isinstance(found, list):
                 assert isinstance(found, shape)

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from gateway.contract.document import LARGEST_FILE, Document, Marks, Place, broken, read_yaml
+from gateway.contract.document import LARGEST_FILE, Document, Marks, Place, absent, read_yaml
 from gateway.contract.refusal import Path, Refusal, dotted, nearest, quoted
 
 Json = Any
@@ -62,7 +62,8 @@ class Files:
         if file not in self.documents:
             document = _read(self.folder / file, self.name(file), self.marks)
             self.documents[file] = document
-            self.refusals.extend(document.refusals)
+            if not document.absent or file == self.main:
+                self.refusals.extend(document.refusals)
         return self.documents[file]
 
     def inside(self, reference: str, home: str) -> str | None:
@@ -88,7 +89,7 @@ class Files:
             return f"{quoted(reference)} leads out of the contract's folder; copy the file into it"
         document = self.read(file)
         if not document.whole:
-            return f"{quoted(reference)} names a file that cannot be read; mend it, or the name"
+            return f"{quoted(reference)}: {document.absent or 'the file cannot be read; mend it, or the name'}"
         if tokens[:1] == ("schemas",) and (file == self.main or file in self.included):
             file = ""
         path = _follow(self.root(file), tokens)
@@ -216,15 +217,15 @@ def _merge(files: Files, file: str, section: str, value: Json) -> None:
 def _read(file: FilePath, shown: str, marks: Marks) -> Document:
     try:
         if file.is_dir():
-            return broken(shown, "this is a folder; name the contract's file in it")
+            return absent(shown, "this is a folder; name a file in it")
         if not file.exists():
-            return broken(shown, "there is no such file; mend the path, or create it")
+            return absent(shown, "there is no such file; mend the path, or create it")
         if not file.is_file():
-            return broken(shown, "this is no regular file; name a file")
+            return absent(shown, "this is no regular file; name a file")
         with file.open("rb") as opened:
             return read_yaml(opened.read(LARGEST_FILE + 1), shown, marks)
     except (OSError, ValueError):
-        return broken(shown, "the file cannot be read; mend its rights, or the path")
+        return absent(shown, "the file cannot be read; mend its rights, or the path")
 
 
 def _tokens(fragment: str) -> tuple[str, ...] | None:

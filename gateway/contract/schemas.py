@@ -29,7 +29,7 @@ class Schemas:
 
     def __init__(self, files: Files, formats: Literal["annotate", "assert"]) -> None:
         self._files = files
-        self._formats = formats
+        self.formats = formats
         self._compiled: dict[bytes, Schema | tuple[SchemaFault, ...]] = {}
         self._names: dict[Target, str] = {}
         self._targets: dict[str, Target] = {}
@@ -53,7 +53,7 @@ class Schemas:
         if key not in self._compiled:
             self._met_refused = False
             document = bundle(rebased, self._lookup)
-            found = document if isinstance(document, tuple) else compile_schema(document, formats=self._formats)
+            found = document if isinstance(document, tuple) else compile_schema(document, formats=self.formats)
             self._compiled[key] = () if self._met_refused and isinstance(found, Schema) else found
         return self._compiled[key]
 

@@ -55,6 +55,8 @@ class Malformed:
     """Why a text has not the form it needs: a sentence with the right form and nothing of the text."""
 
     message: str
+    #: What follows the sentence once the value is shown.
+    hint: str = ""
 
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")

@@ -14,18 +14,7 @@ from gateway.contract.refusal import Path, nearest, quoted
 from gateway.contract.schemas import Schemas
 from gateway.projection import Projection, compile_jmespath, import_python
 from gateway.schema import Schema
-
-try:  # until the relation lands
-    from gateway.schema.relation import No, Unknown, fits_slice
-except ImportError:
-
-    class No: ...
-
-    class Unknown: ...
-
-    def fits_slice(a, b):
-        return None
-
+from gateway.schema.relation import No, Unknown, fits_slice
 
 Json = Any
 
@@ -59,7 +48,7 @@ def read_view(
     if arguments is not None:
         _check_defaults(reading, defaults, (*path, "defaults"), arguments, builder)
     if shown is not None and written.project is None:
-        _check_slice(reading, shown, outputs or {}, (*path, "output"))
+        _check_slice(reader, shown, outputs or {}, (*path, "output"))
     budget = _budget(reading, written, (*path, "budget"), shown if written.output is not None else output)
     if (shown is None and written.output is not None) or (project is None and written.project is not None):
         return None
@@ -92,19 +81,20 @@ def _check_defaults(
             reading.refuse(at, f"the default of `{name}` {lost.rstrip('.')}; write it under `send.{name}`")
 
 
-def _check_slice(reading: Reading, shown: Schema, outputs: Mapping[str, Schema], path: Path) -> None:
+def _check_slice(reader: Reader, shown: Schema, outputs: Mapping[str, Schema], path: Path) -> None:
     """Class 5: every valid full answer fills the slice."""
     for status, full in outputs.items():
         of = "" if len(outputs) == 1 else f" with status {status}"
-        match fits_slice(shown, full):
+        match fits_slice(full, shown, formats=reader.schemas.formats):
             case No() as no:
-                reading.refuse(
+                where = f"at `{no.path}` " if no.path else ""
+                reader.reading.refuse(
                     path,
-                    f"some full answer{of} cannot fill this slice: {no.reason}, as in {quoted(no.counterexample)};"
-                    " require the key in the full `output`, or let the view do without it",
+                    f"some full answer{of} cannot fill this slice: {where}{no.reason}, as in {quoted(no.counterexample)};"
+                    " let the view allow it, or let the full `output` rule it out",
                 )
             case Unknown() as unknown:
-                reading.warn(
+                reader.reading.warn(
                     path, f"whether every full answer{of} fills this slice cannot be decided: {unknown.reason}"
                 )
             case _:
