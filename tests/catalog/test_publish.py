@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # the Python client's engine has no stubs
 import jsonschema_rs
 import pytest
 from hypothesis import given, settings
