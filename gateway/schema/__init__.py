@@ -5,7 +5,21 @@ The only room that speaks JSON Schema. It knows no contract, no call, no file an
 
 from gateway.json_pointer import pointer_of
 from gateway.schema.bundle import bundle
+from gateway.schema.relation import Fits, No, Unknown, Yes, fits, fits_slice
 from gateway.schema.schema import Schema, compile_schema
 from gateway.schema.violation import SchemaFault, Violation
 
-__all__ = ["Schema", "SchemaFault", "Violation", "bundle", "compile_schema", "pointer_of"]
+__all__ = [
+    "Fits",
+    "No",
+    "Schema",
+    "SchemaFault",
+    "Unknown",
+    "Violation",
+    "Yes",
+    "bundle",
+    "compile_schema",
+    "fits",
+    "fits_slice",
+    "pointer_of",
+]

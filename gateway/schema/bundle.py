@@ -16,7 +16,22 @@ Lookup = Callable[[str], tuple[str, Any] | None]
 
 def bundle(node: Any, lookup: Lookup) -> dict[str, Any] | bool | tuple[SchemaFault, ...]:
     """The same schema with every outer reference as `#/$defs/NAME`, holding only the definitions it reaches."""
-    bundling = _Bundling(node, lookup)
+    return _bundled(_Bundling(node, lookup), node)
+
+
+def bundle_part(root: Any, node: Any) -> dict[str, Any] | bool | tuple[SchemaFault, ...]:
+    """A schema out of a self-contained document, made self-contained itself; `#` still means the whole document."""
+
+    def lookup(ref: str) -> tuple[str, Any] | None:
+        target = resolve(root, ref)
+        if isinstance(target, str):
+            return None
+        return str(target[0][-1]) if target[0] else "root", target[1]
+
+    return _bundled(_Bundling(None, lookup), node)
+
+
+def _bundled(bundling: _Bundling, node: Any) -> dict[str, Any] | bool | tuple[SchemaFault, ...]:
     document = bundling.rewritten(node, (), at_root=True)
     bundling.finish()
     if bundling.faults:
@@ -35,8 +50,10 @@ class _Bundling:
         self._lookup = lookup
         own = root.get("$defs") if isinstance(root, dict) else None
         self._own: dict[str, Any] = own if isinstance(own, dict) else {}
-        #: Names taken by id of the raw node, so that one node under two spellings becomes one definition.
-        self._names: dict[int, str] = {}
+        #: Names by id of the raw node, so that one node under two spellings becomes one definition. The node beside
+        #: its name keeps the id its own.
+        self._names: dict[int, tuple[str, Any]] = {}
+        self._refs: dict[str, str] = {}
         self._waiting: list[tuple[str, Any, Path]] = []
         self.definitions: dict[str, Any] = {}
         self.faults: list[SchemaFault] = []
@@ -74,9 +91,14 @@ class _Bundling:
         return node if all(written[keyword] is held for keyword, held in node.items()) else written
 
     def _reference(self, ref: str, path: Path) -> str:
-        found = None if ref == "#" else self._lookup(ref)
+        # `#` is the schema itself, unless it is only a part of what is looked up in.
+        known = self._refs.get(ref)
+        if known is not None:
+            return known
+        found = self._lookup(ref) if ref != "#" or self._root is None else None
         if found is not None:
-            return self._definition(*found, path)
+            self._refs[ref] = self._definition(*found)
+            return self._refs[ref]
         target = resolve(self._root, ref)
         if isinstance(target, str):
             self.faults.append(SchemaFault(path, f"`{ref}` cannot be resolved: {target}"))
@@ -85,19 +107,18 @@ class _Bundling:
         if at[:1] == ("$defs",):
             # A reference into a definition keeps that definition.
             name = str(at[1])
-            self._definition(name, self._own[name], path)
+            self._definition(name, self._own[name])
             return ref
         return ref
 
-    def _definition(self, wanted: str, raw: Any, path: Path) -> str:
-        name = self._names.get(id(raw))
-        if name is None:
+    def _definition(self, wanted: str, raw: Any) -> str:
+        name, _ = self._names.get(id(raw), ("", None))
+        if not name:
             name = wanted
-            taken = set(self._names.values()) | {own for own in self._own if self._own[own] is not raw}
+            taken = {used for used, _ in self._names.values()} | {own for own in self._own if self._own[own] is not raw}
             number = 2
             while name in taken:
                 name, number = f"{wanted}_{number}", number + 1
-            self._names[id(raw)] = name
-            at: Path = ("$defs", name) if name in self._own else path
-            self._waiting.append((name, raw, at))
+            self._names[id(raw)] = name, raw
+            self._waiting.append((name, raw, ("$defs", name)))
         return "#/$defs/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")

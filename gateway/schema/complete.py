@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from gateway.json_text import NotJson, parse
+from gateway.json_text import NotJson, canonical, parse
 from gateway.schema.place import Document, Part, spread
 
 _NONE = object()
@@ -47,11 +47,10 @@ def _fill(value: Any, parts: tuple[Part, ...]) -> Any:
 
 def _default(parts: tuple[Part, ...]) -> Any:
     """The one default that these schemas name. The nearest wins: one beside a `$ref` over one behind it."""
-    for part in parts:
-        if "default" in part.node:
-            return part.node["default"]
-    behind = [found for part in parts if (found := _default(part.in_place)) is not _NONE]
-    return behind[0] if behind and all(other == behind[0] for other in behind) else _NONE
+    found = [part.node["default"] for part in parts if "default" in part.node]
+    if not found:
+        found = [behind for part in parts if (behind := _default(part.in_place)) is not _NONE]
+    return found[0] if found and all(canonical(other) == canonical(found[0]) for other in found) else _NONE
 
 
 def _decode(value: Any, parts: tuple[Part, ...]) -> Any:

@@ -13,6 +13,7 @@ from jsonschema_rs import ValidationErrorKind as Kind
 from gateway.json_pointer import pointer_of
 from gateway.json_text import type_name
 from gateway.schema.nearest import did_you_mean
+from gateway.schema.pattern import translate
 from gateway.schema.resolve import resolve
 from gateway.schema.violation import Violation
 
@@ -67,14 +68,14 @@ def _told(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> It
             for name in names:
                 hint = did_you_mean(name, declared) or _or_one_of(declared)
                 message = f"{_quoted(name)} is not declared{hint}"
-                yield _violation(error, value, message, [*error.instance_path, name])
+                yield _violation(error, document, value, message, [*error.instance_path, name])
         case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
             yield from _of_branches(error, branches, document, value)
         case Kind.PropertyNames(error=inner):
             message = f"the key {_quoted(inner.instance)} is not allowed: {sentence(inner, document)}"
-            yield _violation(error, value, message, rule="propertyNames")
+            yield _violation(error, document, value, message, rule="propertyNames")
         case _:
-            yield _violation(error, value, sentence(error, document, _at(value, error.instance_path)))
+            yield _violation(error, document, value, sentence(error, document, _at(value, error.instance_path)))
 
 
 def _of_branches(
@@ -86,14 +87,41 @@ def _of_branches(
     types = [name for names in wanted if names for name in names]
     if types and all(wanted):
         found = type_name(_at(value, error.instance_path))
-        yield _violation(error, value, f"expected {_either(dict.fromkeys(types))}, found {found}")
+        yield _violation(error, document, value, f"expected {_either(dict.fromkeys(types))}, found {found}")
+        return
+    told_apart = _told_apart(branches)
+    if told_apart:
+        path, schema_path, options = told_apart
+        found = type_name(_at(value, path))
+        message = f"expected one of {_listed(options)}, found {found}"
+        yield Violation(pointer_of(path), "enum", message, _pointer(document, schema_path), found)
         return
     candidates = [branch for branch in branches if branch]
     if not candidates:
-        yield _violation(error, value, f"fits no branch of `{_rule(error)}`")
+        yield _violation(error, document, value, f"fits no branch of `{_rule(error)}`")
         return
     for inner in max(candidates, key=lambda branch: _reach(branch, here)):
         yield from _told(inner, document, value)
+
+
+def _told_apart(
+    branches: list[list[jsonschema_rs.ValidationError]],
+) -> tuple[list[str | int], list[str | int], list[Any]] | None:
+    """Where all branches want another constant at one place, as a discriminator does: the place and the constants."""
+    places: list[dict[tuple[str | int, ...], tuple[list[str | int], list[Any]]]] = []
+    for branch in branches:
+        places.append({})
+        for error in branch:
+            if isinstance(error.kind, Kind.Constant):
+                places[-1][tuple(error.instance_path)] = error.schema_path, [error.kind.expected_value]
+            elif isinstance(error.kind, Kind.Enum):
+                places[-1][tuple(error.instance_path)] = error.schema_path, error.kind.options
+    if len(places) < 2:
+        return None
+    common = [path for path in places[0] if all(path in place for place in places)]
+    if not common:
+        return None
+    return list(common[0]), places[0][common[0]][0], [option for place in places for option in place[common[0]][1]]
 
 
 def _type_at(branch: list[jsonschema_rs.ValidationError], here: int) -> list[str] | None:
@@ -117,15 +145,26 @@ def _depth(error: jsonschema_rs.ValidationError) -> int:
 
 def _violation(
     error: jsonschema_rs.ValidationError,
+    document: Any,
     value: Any,
     message: str,
     path: list[str | int] | None = None,
     rule: str | None = None,
 ) -> Violation:
     where = error.instance_path if path is None else path
-    return Violation(
-        pointer_of(where), rule or _rule(error), message, pointer_of(error.schema_path), type_name(_at(value, where))
-    )
+    found = type_name(_at(value, where))
+    return Violation(pointer_of(where), rule or _rule(error), message, _pointer(document, error.schema_path), found)
+
+
+def _pointer(document: Any, path: list[str | int]) -> str:
+    """A place in the document as it was written: patterns are not spelled as in the engine."""
+    written: list[str | int] = []
+    for part in path:
+        if isinstance(document, dict) and part not in document:
+            part = next((key for key in document if isinstance(key, str) and translate(key) == part), part)
+        written.append(part)
+        document = _node(document, [part])
+    return pointer_of(written)
 
 
 def _rule(error: jsonschema_rs.ValidationError) -> str:
@@ -197,7 +236,7 @@ def sentence(error: jsonschema_rs.ValidationError, document: Any, value: Any = _
         case Kind.Not():
             return f"expected what `not` does not describe, found {found} that fits it"
         case Kind.OneOfMultipleValid(context=branches):
-            fitting = [str(number + 1) for number, branch in enumerate(branches) if not branch]
+            fitting = [f"branch {number + 1}" for number, branch in enumerate(branches) if not branch]
             return f"expected to fit exactly one branch of `oneOf`, found {found} that fits {_joined(fitting, 'and')}"
         case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
             return f"{', '.join(map(_quoted, names[:_LISTED]))} is not declared"
@@ -210,10 +249,10 @@ def sentence(error: jsonschema_rs.ValidationError, document: Any, value: Any = _
 def _of_contains(rule: str, document: Any, schema_path: list[str | int]) -> str:
     limit = _node(document, schema_path)
     if rule == "minContains" and isinstance(limit, (int, float)):
-        return f"expected at least {_counted(int(limit), 'item')} that fits `contains`, found array with fewer"
+        return f"expected at least {_counted(int(limit), 'item')} fitting `contains`, found array with fewer"
     if rule == "maxContains" and isinstance(limit, (int, float)):
-        return f"expected at most {_counted(int(limit), 'item')} that fits `contains`, found array with more"
-    return "expected an item that fits `contains`, found array without one"
+        return f"expected at most {_counted(int(limit), 'item')} fitting `contains`, found array with more"
+    return "expected an item fitting `contains`, found array without one"
 
 
 def _trigger(document: Any, schema_path: list[str | int], name: str, value: Any) -> str:
@@ -229,7 +268,7 @@ def _node(document: Any, path: Iterable[str | int]) -> Any:
     for part in path:
         try:
             document = document[part]
-        except (KeyError, IndexError, TypeError):  # a pattern that the engine spells in another way
+        except (KeyError, IndexError, TypeError):
             return None
     return document
 

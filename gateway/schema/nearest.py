@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The closest of the known names, or None where none is close."""
-    close = difflib.get_close_matches(name[:60], list(known), n=1, cutoff=0.7)
+    close = difflib.get_close_matches(name[:60], list(known), n=1, cutoff=0.6)
     return close[0] if close else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.schema.bundle import bundle
+from gateway.schema.bundle import bundle_part
 from gateway.schema.cut import removed
 from gateway.schema.engine import Engine, engine_for
 from gateway.schema.place import Part, spread
@@ -77,7 +77,7 @@ class Schema:
         if not nodes:
             return None
         node = nodes[0] if len(nodes) == 1 else {"allOf": nodes}
-        return bundle(node, self._lookup)
+        return bundle_part(self.document, node)
 
     def property_schema(self, name: str) -> Schema | None:
         document = self.property_document(name)
@@ -94,13 +94,6 @@ class Schema:
     def _root(self) -> tuple[Part, ...]:
         return spread((self._engine.places.top(),), "object")[0]
 
-    def _lookup(self, ref: str) -> tuple[str, Any] | None:
-        target = resolve(self.document, ref)
-        if isinstance(target, str):
-            return None
-        path, node = target
-        return (str(path[-1]) if path else "root"), node
-
     def _without_required(self, node: Any, names: frozenset[str]) -> Any:
         if not isinstance(node, dict):
             return node
@@ -111,8 +104,8 @@ class Schema:
                 del changed["required"]
         members = [self._without_required(member, names) for member in node.get("allOf", ())]
         if "$ref" in node:
-            target = self._lookup(node["$ref"])
-            assert target is not None
+            target = resolve(self.document, node["$ref"])
+            assert not isinstance(target, str), "a document with such a reference is refused"
             relaxed = self._without_required(target[1], names)
             if relaxed != target[1]:
                 del changed["$ref"]
