@@ -19,7 +19,8 @@ from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.call.run import UNKNOWN, Full, run_call
 from gateway.generation import Generation
-from gateway.projection import Projected, Projection, ProjectionFault, ProjectionRunner
+from gateway.projection import Projected, Projection, ProjectionFault
+from gateway.projection.runner import ProjectionRunner
 
 log = logging.getLogger("toolview.calls")
 
@@ -78,7 +79,7 @@ class Gateway:
 
     async def _project(self, projection: Projection, full: Full) -> Projected | ProjectionFault:
         prepared = full.prepared
-        return await self._projections.run(projection, full.value, prepared.accepted, prepared.call.surface)
+        return await self._projections.run(projection, full.text, full.value, prepared.accepted, prepared.call.surface)
 
     def _tell(self, outcome: Outcome, generation: Generation) -> None:
         for observe in self._observers:

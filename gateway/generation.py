@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from gateway.catalog.advertise import Advertised, advertise, catalog_digest
 from gateway.contract.model import Contract, Endpoint
+from gateway.projection import Projection
 
 #: The surfaces on which an endpoint is a tool; `http` is the backend's own.
 TOOL_SURFACES = ("mcp", "agent", "cli")
@@ -62,6 +63,11 @@ class Generation:
         return tuple(
             endpoint for (on, _), endpoint in self._tools.items() if on == surface and may_use(endpoint, scopes)
         )
+
+    def projections(self) -> tuple[Projection, ...]:
+        """Every projection that a call may run."""
+        views = (endpoint.tool.view for endpoint in self.contract.endpoints.values() if endpoint.tool is not None)
+        return tuple(view.project for view in views if view is not None and view.project is not None)
 
     def nearest(self, name: str, surface: str, scopes: frozenset[str] | None) -> list[str]:
         """Names like the given one, among those the principal may know of."""

@@ -20,12 +20,12 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from gateway.backend.client import BackendClient
+from gateway.call.outcome import Call, Outcome
 from gateway.contract.model import Backend, Contract, Listener, Passthrough
 from gateway.contract.values import Address
-from gateway.call.outcome import Call, Outcome
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import index
-from gateway.projection import ProjectionRunner
+from gateway.projection.runner import ProjectionRunner
 from gateway.relay import BackendTls, ListenTls, Relay, Route
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
@@ -65,13 +65,13 @@ class Serving:
         self.relays: list[Relay] = []
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
-        self._servers: list[tuple[asyncio.Server, web.Server[web.BaseRequest]]] = []
+        self._servers: list[tuple[asyncio.Server, web.Server]] = []
 
     async def start(self) -> PortTaken | None:
         """Open every listener; where one cannot be, close what was opened and say why."""
         contract = self.gateway.generation.contract
         await self.client.start()
-        await self.projections.start()
+        await self.projections.start(self.gateway.generation.projections())
         try:
             for name, backend in contract.backends.items():
                 if backend.passthrough is not None and backend.url is not None:
@@ -148,7 +148,8 @@ async def call_once(contract: Contract, tool: str, words: Sequence[str], stdin: 
     """One tool call from the command line, without a listener."""
     generation = index(contract)
     endpoint = generation.find(tool, SURFACE, None)
-    properties = endpoint.input.properties if endpoint is not None else {}
+    given = endpoint.input if endpoint is not None else None
+    properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
     arguments = read_arguments(words, properties, stdin)
     if isinstance(arguments, Misused):
         return arguments
@@ -180,7 +181,9 @@ def _route(name: str, backend: Backend, passthrough: Passthrough) -> Route:
         url.hostname or "",
         url.port or (443 if secure else 80),
         backend_socket=backend.socket,
-        backend_tls=BackendTls(backend.tls.ca, backend.tls.cert, backend.tls.key, backend.tls.verify) if secure else None,
+        backend_tls=BackendTls(backend.tls.ca, backend.tls.cert, backend.tls.key, backend.tls.verify)
+        if secure
+        else None,
         listen_tls=ListenTls(passthrough.tls.cert, passthrough.tls.key) if passthrough.tls is not None else None,
         client_address=passthrough.client_address,
         max_connections=passthrough.max_connections,

@@ -1,0 +1,1 @@
+"""The call room: one tool call, from arguments to one Outcome. Knows no surface."""

@@ -131,8 +131,9 @@ class Outcome:
         """The failure envelope as every surface shows it, with the id under which the log has this call."""
         assert self.failure is not None
         shown = self.failure.envelope()
+        hint = shown.pop("_hint", None)
         shown["details"] = {**self.failure.details, "call_id": self.call.call_id}
-        return shown
+        return shown if hint is None else {**shown, "_hint": hint}
 
     @property
     def view_bytes(self) -> int:

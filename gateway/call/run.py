@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from gateway.backend.request import Unsendable
 from gateway.call import failure
 from gateway.call.hooks import run_before
 from gateway.call.outcome import Call, Failure, Outcome
-from gateway.contract.model import Endpoint
+from gateway.contract.model import Endpoint, View
 from gateway.generation import Generation
 from gateway.projection import Projected, Projection, ProjectionFault
 from gateway.schema import Schema
@@ -42,6 +43,8 @@ class Full:
     answer: Answer
     value: Json
     schema: Schema
+    #: The value's own JSON text in UTF-8, where it is at hand because nothing was stripped.
+    text: bytes | None
     #: Whether it was found valid; False only under `validate: observe`.
     holds: bool
     stripped: tuple[str, ...] = ()
@@ -62,8 +65,10 @@ async def run_call(call: Call, generation: Generation, send: Send, project: Proj
         return full
     projection = projection_of(full)
     if projection is None:
-        return conclude(full, None)
-    return conclude(full, await project(projection, full))
+        return conclude(full)
+    started = time.perf_counter()
+    projected = await project(projection, full)
+    return conclude(full, projected, time.perf_counter() - started)
 
 
 def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
@@ -105,7 +110,8 @@ def read_answer(
     schema = endpoint.outputs.get(str(answer.status)) or endpoint.outputs.get("2XX")
     if schema is None:
         return ended.badly(failure.answer_not_json(f"no output is declared for status {answer.status}"))
-    value = None if answer.status in (204, 205) else json_text.parse(answer.body, _charset(answer))
+    charset = _charset(answer)
+    value = None if answer.status in (204, 205) else json_text.parse(answer.body, charset)
     if isinstance(value, json_text.NotJson):
         return ended.badly(failure.answer_not_json(value.reason))
     violations = schema.check(value)
@@ -114,7 +120,8 @@ def read_answer(
     kept = schema.cut(value)
     stripped = tuple(schema.undeclared(value)) if trace and kept is not value else ()
     seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
-    return Full(prepared, answer, kept, schema, not violations, stripped, seen)
+    text = answer.body if kept is value and charset is None and answer.body[:1] in b"{[" else None
+    return Full(prepared, answer, kept, schema, text, not violations, stripped, seen)
 
 
 def projection_of(full: Full) -> Projection | None:
@@ -123,13 +130,15 @@ def projection_of(full: Full) -> Projection | None:
     return declared.project if declared is not None else None
 
 
-def conclude(full: Full, projected: Projected | ProjectionFault | None) -> Outcome:
-    """The full answer, and what a projection made of it, to the one answer that every surface shows."""
+def conclude(full: Full, projected: Projected | ProjectionFault | None = None, seconds: float | None = None) -> Outcome:
+    """The full answer, and what a projection made of it in so many seconds, to the one answer that surfaces show."""
     prepared = full.prepared
     endpoint = prepared.endpoint
-    ended = _Ending(prepared, full.answer, full)
+    ended = _Ending(prepared, full.answer, full, seconds)
     if isinstance(projected, ProjectionFault):
-        return ended.by_fault(f"the projection {projected.reason}: {projected.text}")
+        return ended.by_fault(
+            f"the projection failed ({projected.reason.value}): {projected.text}\n{projected.trace}".strip()
+        )
     declared = view_of(endpoint) if prepared.call.view else None
     schema = _shown_schema(full, declared)
     if projected is not None:
@@ -145,7 +154,7 @@ def conclude(full: Full, projected: Projected | ProjectionFault | None) -> Outco
         shown = sized
     match shown:
         case view.Shown():
-            return ended.well(shown, projected)
+            return ended.well(shown)
         case view.NotJsonValue():
             return ended.by_fault(f"the answer is not JSON: {shown.reason}")
         case view.Broken() if projected is None and not full.holds:
@@ -154,11 +163,11 @@ def conclude(full: Full, projected: Projected | ProjectionFault | None) -> Outco
             return ended.by_fault(_why_broken(shown))
 
 
-def view_of(endpoint: Endpoint) -> view.View | None:
+def view_of(endpoint: Endpoint) -> View | None:
     return endpoint.tool.view if endpoint.tool is not None else None
 
 
-def _shown_schema(full: Full, declared: view.View | None) -> Schema:
+def _shown_schema(full: Full, declared: View | None) -> Schema:
     return declared.output if declared is not None and declared.output is not None else full.schema
 
 
@@ -193,7 +202,13 @@ class _Ending:
 
     __slots__ = ("_base", "_full", "_prepared")
 
-    def __init__(self, prepared: Prepared, answer: Answer | NoAnswer, full: Full | None = None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        answer: Answer | NoAnswer,
+        full: Full | None = None,
+        projection_seconds: float | None = None,
+    ) -> None:
         self._prepared = prepared
         self._full = full
         self._base = Outcome(
@@ -205,6 +220,7 @@ class _Ending:
             stripped=full.stripped if full else (),
             violations=full.violations if full else (),
             backend_seconds=answer.duration,
+            projection_seconds=projection_seconds,
         )
 
     def badly(self, failed: Failure, fault: str | None = None) -> Outcome:
@@ -220,7 +236,7 @@ class _Ending:
         media_type = answer.headers.get("content-type", "application/octet-stream").split(";")[0].strip().lower()
         return replace(self._base, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
 
-    def well(self, shown: view.Shown, projected: Projected | ProjectionFault | None) -> Outcome:
+    def well(self, shown: view.Shown) -> Outcome:
         assert self._full is not None
         return replace(
             self._base,
@@ -228,5 +244,4 @@ class _Ending:
             value=shown.value,
             full_bytes=len(self._full.answer.body),
             stripped=self._full.stripped + shown.stripped,
-            projection_seconds=projected.seconds if isinstance(projected, Projected) else None,
         )

@@ -1,0 +1,1 @@
+"""The catalog room: what a tool says of itself. Pure."""

@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from gateway.contract.model import Contract
@@ -47,9 +48,10 @@ def _to_try(serving: Serving, backend: str) -> Iterator[str]:
     yield ""
     yield "The demo directory and the gateway beside it are running. Try, in another terminal:"
     yield ""
-    yield f"  curl -s {plain}/people/platform | wc -c                                   # the API itself, byte for byte"
-    yield f"""  curl -s {tools}/agent/tools/list_people -d '{{"team": "platform"}}' | wc -c    # the same list as a tool's card"""
-    yield f"  curl -s {admin}/metrics | grep '_bytes_total{{'                           # what the view saved"
+    card = f"""curl -s {tools}/agent/tools/list_people -d '{{"team":"platform"}}' | wc -c"""
+    yield f"  {f'curl -s {plain}/people/platform | wc -c':86}  # bytes of the API itself"
+    yield f"  {card:86}  # bytes of the same list as a card"
+    yield f"  {f'curl -s {admin}/metrics | grep ^toolview_tool.*bytes':86}  # what the view saved"
     yield ""
     yield f"An MCP client connects to {tools}/mcp. Ctrl-C stops both."
 
@@ -71,15 +73,16 @@ def _on_free_ports(contract: Contract, moved: list[str]) -> Contract:
     url = urlsplit(backend.url or "")
     told = free("the demo directory", Address(url.hostname or "127.0.0.1", url.port or 80))
     assert backend.passthrough is not None
-    passthrough = _with(backend.passthrough, listen=free("the pass-through", backend.passthrough.listen))
-    backend = _with(backend, url=urlunsplit(url._replace(netloc=str(told))), passthrough=passthrough)
-    gateway = contract.gateway
-    gateway = _with(
-        gateway,
-        tools=_with(gateway.tools, listen=free("tools", gateway.tools.listen)),
-        admin=_with(gateway.admin, listen=free("admin", gateway.admin.listen)),
+    passthrough = backend.passthrough.model_copy(
+        update={"listen": free("the pass-through", backend.passthrough.listen)}
     )
-    return _with(contract, gateway=gateway, backends={name: backend})
+    backend = replace(backend, url=urlunsplit(url._replace(netloc=str(told))), passthrough=passthrough)
+    gateway = contract.gateway
+    listeners: dict[str, Any] = {
+        "tools": gateway.tools.model_copy(update={"listen": free("tools", gateway.tools.listen)}),
+        "admin": gateway.admin.model_copy(update={"listen": free("admin", gateway.admin.listen)}),
+    }
+    return replace(contract, gateway=replace(gateway, **listeners), backends={name: backend})
 
 
 def _is_free(host: str, port: int) -> bool:

@@ -37,7 +37,7 @@ class Routes:
         return self.prefixes.get(path[:cut]) if cut < len(path) else None
 
 
-def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.Server[web.BaseRequest]:
+def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.Server:
     """The protocol factory of one listener."""
     hosts = frozenset(host.lower() for host in listener.hosts)
     origins = frozenset(origin.lower().rstrip("/") for origin in listener.origins)

@@ -1,0 +1,1 @@
+"""The telemetry room: records what an Outcome or the relay already says."""

@@ -1,0 +1,1 @@
+"""The MCP surface: its wire, its answers, and its one HTTP route."""

@@ -1,0 +1,1 @@
+"""Tests of the call path: arguments, answers, failures, hooks."""
