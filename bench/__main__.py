@@ -55,6 +55,7 @@ def _table(report: dict[str, Any]) -> str:
         (f"resident memory after {ours['calls']:,} and {peer['calls']:,} calls", "resident_bytes", 1e-6, "MB"),
         ("the same, shared pages counted once", "proportional_bytes", 1e-6, "MB"),
         ("start to ready", "ready_seconds", 1e3, "ms"),
+        ("CPU from start to ready", "ready_cpu_seconds", 1e3, "ms"),
     ]
     lines = [
         f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",

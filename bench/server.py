@@ -37,6 +37,8 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
     #: Seconds from the start of the process to the first 200.
     ready_after: float = 0.0
+    #: CPU seconds it needed for that, which a busy machine does not stretch as it does the wall clock.
+    ready_cpu: float = 0.0
 
     def __enter__(self) -> Server:
         self._log = tempfile.NamedTemporaryFile(prefix=f"bench-{self.name}-", suffix=".log")
@@ -52,6 +54,7 @@ class Server:
             self._give_up_if_dead(begin)
             time.sleep(0.002)
         self.ready_after = time.perf_counter() - begin
+        self.ready_cpu = self.cpu_seconds()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -59,13 +59,14 @@ def measure(effort: Effort) -> dict[str, Any]:
 
 
 def _measure_starts(servers: list[Server], effort: Effort, figures: dict[str, dict[str, Any]]) -> None:
-    ready: dict[str, list[float]] = {server.name: [] for server in servers}
+    ready: dict[str, list[tuple[float, float]]] = {server.name: [] for server in servers}
     for _ in range(effort.starts):
         for server in servers:
             with server:
-                ready[server.name].append(server.ready_after)
-    for name, seconds in ready.items():
-        figures[name]["ready_seconds"] = median(seconds)
+                ready[server.name].append((server.ready_after, server.ready_cpu))
+    for name, times in ready.items():
+        figures[name]["ready_seconds"] = median(wall for wall, _ in times)
+        figures[name]["ready_cpu_seconds"] = median(cpu for _, cpu in times)
 
 
 def _measure_calls(
