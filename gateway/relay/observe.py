@@ -17,6 +17,7 @@ LONGEST_HEAD = 65536
 _LONGEST_LINE = 8192
 #: So much is looked at in one step where a head or a chunk size is expected.
 _PIECE = 2048
+_LINE_ENDS = (b"\r\n", b"\n")
 
 #: A caller can never make a label value: any other method is `other`.
 _METHODS = {
@@ -32,7 +33,7 @@ class Observer(Protocol):
     def connection_closed(self) -> None: ...
 
     def relayed(self, direction: Direction, count: int) -> None:
-        """So many bytes were taken over: `in` from the client, `out` from the backend."""
+        """So many more bytes were taken over: `in` from the client, `out` from the backend. Told now and then."""
 
     def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
         """One request and its answer are over. `status` 0: no answer came. `sizes`: bytes of request and answer."""
@@ -77,41 +78,29 @@ class _Exchange:
 class Watch:
     """What is known of one connection. Feed it each direction's bytes in order; ask it whether nothing is in flight."""
 
-    __slots__ = ("_answers", "_requests", "is_opaque", "observer", "waiting")
+    __slots__ = ("answers", "is_opaque", "observer", "requests", "waiting")
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
         #: Requests whose answer is not over, oldest first.
         self.waiting: deque[_Exchange] = deque()
         self.is_opaque = False
-        self._requests = _Requests(self)
-        self._answers = _Answers(self)
+        #: What came from the client is given to `requests.take`, what came from the backend to `answers.take`.
+        self.requests = Requests(self)
+        self.answers = Answers(self)
 
     @property
     def idle(self) -> bool:
         """Between two exchanges: nothing was begun that is not over."""
-        return not self.waiting and not self.is_opaque and self._requests.at_boundary
+        return not self.waiting and not self.is_opaque and self.requests.at_boundary
 
     @property
     def seen_a_head(self) -> bool:
-        return self._requests.heads > 0 or self.is_opaque
-
-    @property
-    def answered(self) -> bool:
-        """Some byte of an answer has gone to the client already, so nobody else may speak."""
-        return self._answers.total > 0
+        return self.requests.heads > 0 or self.is_opaque
 
     @property
     def oldest_method(self) -> bytes:
         return self.waiting[0].method if self.waiting else b""
-
-    def request_bytes(self, data: memoryview) -> None:
-        self.observer.relayed("in", len(data))
-        self._requests.take(data)
-
-    def answer_bytes(self, data: memoryview) -> None:
-        self.observer.relayed("out", len(data))
-        self._answers.take(data)
 
     def spoken(self, status: int) -> None:
         """The relay answered in the backend's place."""
@@ -121,7 +110,7 @@ class Watch:
 
     def answers_ended(self) -> None:
         """The backend closed its side cleanly; an answer that runs to the end of the connection is over now."""
-        if self._answers.to_end and self.waiting:
+        if self.answers.to_end and self.waiting:
             self._report(self.waiting.popleft())
 
     def closed(self) -> None:
@@ -142,8 +131,8 @@ class Watch:
         """From here on nothing is followed, in either direction."""
         if not self.is_opaque:
             self.is_opaque = True
-            self._requests.blind()
-            self._answers.blind()
+            self.requests.blind()
+            self.answers.blind()
             self.waiting.clear()
             self.observer.opaque()
 
@@ -164,7 +153,7 @@ _HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(7)
 class _Messages:
     """One direction: heads are read, bodies are counted and not looked into, chunk sizes are followed."""
 
-    __slots__ = ("_held", "_skip", "_state", "_watch", "heads", "size", "total")
+    __slots__ = ("_held", "_skip", "_state", "_watch", "heads", "size")
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -176,7 +165,6 @@ class _Messages:
         self.heads = 0
         #: Bytes of the message at hand.
         self.size = 0
-        self.total = 0
 
     @property
     def at_boundary(self) -> bool:
@@ -190,22 +178,24 @@ class _Messages:
         self._state, self._held, self._skip = _BLIND, b"", 0
 
     def take(self, view: memoryview) -> None:
+        """Read what came. On the path of every byte: few calls, and no copy of a body."""
         count, at = len(view), 0
-        self.total += count
         while at < count:
-            if self._state >= _TO_END:
-                self.size += count - at
-                return
             if self._skip:
                 at += self._pass_over(count - at)
+            elif self._state == _HEAD:
+                at += self._read_head(bytes(view[at : at + _PIECE] if count > _PIECE or at else view))
+            elif self._state >= _TO_END:
+                self.size += count - at
+                return
             else:
-                at += self._read(bytes(view[at : at + _PIECE]))
+                at += self._read_line(bytes(view[at : at + _PIECE]))
 
-    def head(self, head: bytes) -> None:
-        """A whole head came; the direction says what follows with `follow_body`."""
+    def _begin(self, head: bytes) -> None:
+        """A whole head came; what follows is settled with `_follow_body` or `_finish`."""
         raise NotImplementedError
 
-    def over(self) -> None:
+    def _over(self) -> None:
         """A whole message came."""
         raise NotImplementedError
 
@@ -220,50 +210,39 @@ class _Messages:
                 self._state = _SIZE_LINE
         return step
 
-    def _read(self, data: bytes) -> int:
-        """Read one head or line, or as much of it as came; returns how much of `data` it was."""
+    def _read_head(self, data: bytes) -> int:
+        """Read a head, or as much of it as came; returns how much of `data` it was."""
         known = len(self._held)
         if known:
             data = self._held + data
-        if self._state == _HEAD:
-            return self._read_head(data, known) - known
-        return self._read_line(data, known) - known
-
-    def _read_head(self, data: bytes, known: int) -> int:
+            self._held = b""
         begin = 0
-        while data.startswith((b"\r\n", b"\n"), begin):  # RFC 9112 §2.2: empty lines before a request are ignored
+        while data.startswith(_LINE_ENDS, begin):  # RFC 9112 §2.2: empty lines before a request are ignored
             begin += 2 if data[begin] == 13 else 1
-        start = max(begin, known - 3)
-        end = data.find(b"\r\n\r\n", start)
-        bare = data.find(b"\n\n", start, end if end >= 0 else len(data))
-        if bare >= 0:
-            end = bare + 2
-        elif end >= 0:
-            end += 4
-        else:
+        end = _head_end(data, begin)
+        if end < 0:
             self._hold(data[begin:], LONGEST_HEAD)
-            return len(data)
-        self._held = b""
+            return len(data) - known
         self.heads += 1
         self.size = end - begin
-        self.head(data[begin:end])
-        return end
+        self._begin(data[begin:end])
+        return end - known
 
-    def _read_line(self, data: bytes, known: int) -> int:
-        end = data.find(b"\n", known)
-        if end < 0:
-            self.size += len(data) - known
-            self._hold(data, _LONGEST_LINE)
+    def _read_line(self, data: bytes) -> int:
+        """Read a line of the chunked coding, or as much of it as came; returns how much of `data` it was."""
+        end = data.find(b"\n") + 1
+        if not end:
+            self.size += len(data)
+            self._hold(self._held + data, _LONGEST_LINE)
             return len(data)
-        self.size += end + 1 - known
-        line = data[:end].rstrip(b"\r")
+        self.size += end
+        line = (self._held + data[:end]).rstrip(b"\r\n")
         self._held = b""
-        if self._state == _TRAILER:
-            if not line:
-                self._finish()
-        else:
+        if self._state == _SIZE_LINE:
             self._chunk_begins(line)
-        return end + 1
+        elif not line:
+            self._finish()
+        return end
 
     def _chunk_begins(self, line: bytes) -> None:
         digits = line.partition(b";")[0].strip()
@@ -284,65 +263,75 @@ class _Messages:
 
     def _finish(self) -> None:
         self._state = _HEAD
-        self.over()
+        self._over()
 
-    def _follow_body(self, fields: bytes, *, without: int) -> None:
-        """Go on after a head with these lower-cased field lines; `without`: the state where no length is given."""
-        coding = fields.find(b"\ntransfer-encoding:")
+    def _follow_body(self, fields: bytes) -> bool:
+        """Settle what follows a head with these lower-cased fields; false where they give no length."""
         length = fields.find(b"\ncontent-length:")
-        if coding < 0 and length < 0:
-            if without == _HEAD:
-                self._finish()
+        coding = fields.find(b"\ntransfer-encoding:")
+        if coding >= 0:
+            if length < 0 and _value(fields, coding + 19).rpartition(b",")[2].strip() == b"chunked":
+                self._state = _SIZE_LINE
             else:
-                self._state = without
-        elif coding < 0:
-            value = _value(fields, length + 16)
-            again = fields.find(b"\ncontent-length:", length + 16)
-            if not value.isdigit() or len(value) > 18 or (again >= 0 and _value(fields, again + 16) != value):
-                self._watch.give_up()
-                return
-            self._skip = int(value)
+                self._watch.give_up()  # two lengths, or a coding whose end nobody can see
+            return True
+        if length < 0:
+            return False
+        value = _value(fields, length + 16)
+        again = fields.find(b"\ncontent-length:", length + 16)
+        if not value.isdigit() or len(value) > 18 or (again >= 0 and _value(fields, again + 16) != value):
+            self._watch.give_up()
+            return True
+        self._skip = int(value)
+        if self._skip:
             self._state = _LENGTH
-            if not self._skip:
-                self._finish()
-        elif length < 0 and _value(fields, coding + 19).rpartition(b",")[2].strip() == b"chunked":
-            self._state = _SIZE_LINE
         else:
-            self._watch.give_up()  # two lengths, or a coding whose end nobody can see
+            self._finish()
+        return True
+
+
+def _head_end(data: bytes, begin: int) -> int:
+    """Where the head beginning at `begin` is over; -1 where it is not. Its first line tells how its lines end."""
+    first = data.find(b"\n", begin)
+    if first > 0 and data[first - 1] == 13:
+        end = data.find(b"\r\n\r\n", first - 1)
+        return end + 4 if end >= 0 else -1
+    end = data.find(b"\n\n", begin)
+    return end + 2 if end >= 0 else -1
 
 
 def _value(fields: bytes, start: int) -> bytes:
     return fields[start : fields.find(b"\n", start)].strip()
 
 
-class _Requests(_Messages):
+class Requests(_Messages):
     __slots__ = ()
 
-    def head(self, head: bytes) -> None:
-        line_end = head.find(b"\n")
-        words = head[:line_end].rstrip(b"\r").split(b" ")
+    def _begin(self, head: bytes) -> None:
+        words = head[: head.find(b"\n")].rstrip(b"\r").split(b" ")
         if len(words) < 3 or not words[-1].startswith(b"HTTP/1."):
             self._watch.give_up()
             return
         target = words[1] if len(words) == 3 else b" ".join(words[1:-1])
         self._watch.waiting.append(_Exchange(words[0], target, self.size))
-        self._follow_body(head[line_end:].lower(), without=_HEAD)
+        self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
 
-    def over(self) -> None:
+    def _over(self) -> None:
         # An answer may be over before its request; the request then has no exchange to add its size to.
         if self._watch.waiting:
             self._watch.waiting[-1].request_bytes = self.size
 
 
-class _Answers(_Messages):
+class Answers(_Messages):
     __slots__ = ()
 
-    def head(self, head: bytes) -> None:
+    def _begin(self, head: bytes) -> None:
         waiting = self._watch.waiting
-        if not waiting or not head.startswith(b"HTTP/1.") or not head[9:12].isdigit():
+        digits = head[9:12]
+        if not waiting or not head.startswith(b"HTTP/1.") or not digits.isdigit():
             self._watch.give_up()  # an answer nobody asked for, or no HTTP/1
             return
-        status = int(head[9:12])
+        status = int(digits)
         exchange = waiting[0]
         if 100 <= status < 200 and status != 101:
             return  # an interim answer: the next head belongs to the same request
@@ -350,10 +339,10 @@ class _Answers(_Messages):
         if status == 101 or (exchange.method == b"CONNECT" and 200 <= status < 300):
             self._watch.answer_over(self.size)
             self._watch.give_up()
-        elif exchange.method == b"HEAD" or status in (204, 304):
+        elif exchange.method == b"HEAD" or status == 204 or status == 304:
             self._finish()
-        else:
-            self._follow_body(head[head.find(b"\n") :].lower(), without=_TO_END)
+        elif not self._follow_body(head.lower()):
+            self._state = _TO_END
 
-    def over(self) -> None:
+    def _over(self) -> None:
         self._watch.answer_over(self.size)

@@ -70,6 +70,7 @@ class Flow:
         "reading",
         "sink",
         "source",
+        "told",
     )
 
     def __init__(
@@ -80,7 +81,8 @@ class Flow:
         self.sink = sink
         #: Taken from the source and not accepted by the sink; while there is any, nothing more is taken.
         self.pending: memoryview | None = None
-        self.moved = 0
+        #: Bytes taken over, and how many of them the observer was told of.
+        self.moved = self.told = 0
         self.reading = False
         #: The source said that nothing more will come, or nothing more is wanted.
         self.ended = False
@@ -181,7 +183,6 @@ class Pair:
     __slots__ = (
         "_broken",
         "_leaving",
-        "_moved",
         "_quiet_since",
         "_task",
         "_timer",
@@ -207,7 +208,6 @@ class Pair:
         self.draining = False
         self.is_closed = False
         self.born = self._quiet_since = setting.loop.time()
-        self._moved = 0
         #: There is no room: the first bytes get 503.
         self.refused = refused
         #: Nothing more is relayed; the client only reads what it was sent.
@@ -258,7 +258,7 @@ class Pair:
         self.setting.loop.remove_reader(self.client)
         first = memoryview(bytes(self.setting.buffer[:count]))
         if self.refused:
-            self.watch.request_bytes(first)
+            self.watch.requests.take(first)
             self.speak(503)
         else:
             self._task = self.setting.loop.create_task(self._open(first))
@@ -266,13 +266,13 @@ class Pair:
     async def _open(self, first: memoryview) -> None:
         opened = await self.setting.backend.connect(self.client)
         if isinstance(opened, Unreachable):
-            self.watch.request_bytes(first)
+            self.watch.requests.take(first)
             self.speak(502)
             return
         self._forget_timer()
         self.backend = opened
-        self.up = Flow(self, self.client, opened, self.watch.request_bytes)
-        self.down = Flow(self, opened, self.client, self.watch.answer_bytes)
+        self.up = Flow(self, self.client, opened, self.watch.requests.take)
+        self.down = Flow(self, opened, self.client, self.watch.answers.take)
         self.down.resume()
         self.up.push(first)
         if not self.up.held_back:
@@ -345,6 +345,7 @@ class Pair:
         if self._task is not None and self._task is not asyncio.current_task(self.setting.loop):
             self._task.cancel()
         self._task = None
+        self._tell_moved()
         self.watch.closed()
         self.setting.closed(self)
 
@@ -418,9 +419,8 @@ class Pair:
     def tick(self, now: float) -> None:
         """Look after what no event tells: time that passes, and a client that left while nobody was reading it."""
         route = self.setting.route
-        moved = (self.up.moved if self.up else 0) + (self.down.moved if self.down else 0)
-        if moved != self._moved:
-            self._moved, self._quiet_since = moved, now
+        if self._tell_moved():
+            self._quiet_since = now
         quiet = now - self._quiet_since
         if self._client_is_gone():
             self._abort()
@@ -433,9 +433,23 @@ class Pair:
         elif quiet >= HALF_CLOSED and ((self.up and self.up.ended) or (self.down and self.down.ended)):
             self._abort()
 
+    def _tell_moved(self) -> bool:
+        """Tell the observer how many bytes went by since last time, and say whether any did."""
+        moved = False
+        for flow in (self.up, self.down):
+            if flow is not None and flow.moved != flow.told:
+                self.setting.observer.relayed("in" if flow is self.up else "out", flow.moved - flow.told)
+                flow.told = flow.moved
+                moved = True
+        return moved
+
     def _too_slow(self, now: float) -> bool:
         limit = self.setting.route.head_timeout
-        return limit is not None and now - self.born >= limit and not (self.watch.seen_a_head or self.watch.answered)
+        return limit is not None and now - self.born >= limit and not (self.watch.seen_a_head or self._answered)
+
+    @property
+    def _answered(self) -> bool:
+        return self.down is not None and self.down.moved > 0
 
     def _client_is_gone(self) -> bool:
         if self.up is None or self.up.reading or self.client.fileno() < 0:

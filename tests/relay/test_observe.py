@@ -19,7 +19,7 @@ def _watch(steps: list[Step]) -> tuple[Watch, Notes]:
     watch = Watch(notes)
     for who, what in steps:
         if isinstance(what, bytes):
-            (watch.request_bytes if who == "client" else watch.answer_bytes)(memoryview(what))
+            (watch.requests if who == "client" else watch.answers).take(memoryview(what))
         elif who == "server" and what == "end":
             watch.answers_ended()
     return watch, notes
@@ -92,10 +92,10 @@ def test_a_connection_is_not_idle_from_the_first_byte_of_a_request_to_the_last_o
     watch = Watch(notes)
     idle = [watch.idle]
     for byte in _GET:
-        watch.request_bytes(memoryview(bytes([byte])))
+        watch.requests.take(memoryview(bytes([byte])))
         idle.append(watch.idle)
     for byte in _OK:
-        watch.answer_bytes(memoryview(bytes([byte])))
+        watch.answers.take(memoryview(bytes([byte])))
         idle.append(watch.idle)
     assert idle == [True] + [False] * (len(_GET + _OK) - 1) + [True]
 
