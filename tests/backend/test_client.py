@@ -360,17 +360,43 @@ async def test_an_answer_nobody_asked_for_is_never_anothers_answer() -> None:
             assert answer.body == b"/%03d" % number
 
 
-async def test_an_early_refusal_of_a_large_body_is_the_answer() -> None:
+async def test_an_answer_that_comes_while_the_connection_is_idle_is_never_anothers_answer() -> None:
+    told, spoken = asyncio.Event(), asyncio.Event()
+
+    async def speaks_unasked(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await backend.read_request(reader)
+        writer.write(OK)
+        if backend.connections == 1:
+            await told.wait()
+            writer.write(head("Content-Length: 5") + b"other")
+            await writer.drain()
+            spoken.set()
+        await reader.read()
+
+    async with raw_backend(speaks_unasked) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(POST), Answer)
+        told.set()
+        await spoken.wait()
+        answer = await client.send(POST)
+        assert isinstance(answer, Answer)
+        assert answer.body == b"{}"
+        assert backend.connections == 2
+
+
+async def test_an_early_refusal_of_a_large_body_is_the_answer_and_ends_the_connection() -> None:
     async def refuses(backend: RawBackend, reader: Reader, writer: Writer) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(head("Content-Length: 0", status="413 Content Too Large"))
         await writer.drain()
         await reader.read()
 
-    large = Request("b", "POST", "/x", body=b"x" * (4 << 20), timeout=5.0)
-    answer = await sent(refuses, large)
-    assert isinstance(answer, Answer)
-    assert answer.status == 413
+    large = Request("b", "POST", "/x", body=b"x" * (32 << 20), timeout=5.0)
+    async with raw_backend(refuses) as backend, client_of(declared(backend.url)) as client:
+        for request in (large, GET):
+            answer = await client.send(request)
+            assert isinstance(answer, Answer)
+            assert answer.status == 413
+        assert backend.connections == 2
 
 
 async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
@@ -498,7 +524,8 @@ async def test_a_client_certificate_is_shown(certificate: tuple[str, str]) -> No
 
 async def test_https_to_a_backend_that_speaks_plain_http_is_unreachable() -> None:
     async with raw_backend(closes_in_plain_text) as backend:
-        async with client_of(declared(backend.url.replace("http", "https"))) as client:
+        said = declared(backend.url.replace("http", "https"))
+        async with client_of(said) as client:
             answer = await client.send(GET)
     assert isinstance(answer, NoAnswer)
     assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
