@@ -6,14 +6,16 @@ neither is Unknown. `fits_slice` asks the same of a view: does every full answer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.schema.relation_graph import Graph, Unclear
 from gateway.schema.relation_moves import Fact
 from gateway.schema.relation_reason import place_and_reason, readable
-from gateway.schema.relation_scalar import Empty, Result, Stuck
+from gateway.schema.relation_scalar import Empty, Stuck
 from gateway.schema.relation_search import Search
+from gateway.schema.relation_slice import opened
 from gateway.schema.schema import Schema, compile_schema
 
 
@@ -55,34 +57,98 @@ def fits(
 
     Both are self-contained documents or compiled schemas; `names` are what the reasons call them.
     """
-    result = _search(_document(narrow), _document(wide), formats)
+    return _answer(_document(narrow), _document(wide), formats, lambda: _Fit.of(narrow, wide, formats), names)
+
+
+def fits_slice(
+    full: Any,
+    view: Any,
+    *,
+    formats: str = "annotate",
+    names: tuple[str, str] = ("the full answer", "the view"),
+) -> Fits:
+    """Whether every full answer, once cut to what the view declares, satisfies the view.
+
+    A counterexample is a full answer that is valid and whose cut the view refuses.
+    """
+    sides = _Fit.of(full, view, formats)
+    if isinstance(sides, Unknown):
+        return sides
+    try:
+        wanted = opened(sides.outside.document)
+    except Unclear as why:
+        return Unknown(str(why))
+    return _answer(sides.inside.document, wanted, formats, lambda: _Fit(sides.inside, sides.outside, cut=True), names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Both sides compiled, to hold a counterexample against."""
+
+    inside: Schema
+    outside: Schema
+    cut: bool = False
+
+    @staticmethod
+    def of(narrow: Any, wide: Any, formats: str) -> _Fit | Unknown:
+        inside, outside = _compiled(narrow, formats), _compiled(wide, formats)
+        if isinstance(inside, Unknown):
+            return inside
+        return outside if isinstance(outside, Unknown) else _Fit(inside, outside)
+
+    def shown(self, value: Any) -> Any:
+        return self.outside.cut(value) if self.cut else value
+
+    def tells_apart(self, value: Any) -> bool:
+        return self.inside.valid(value) and not self.outside.valid(self.shown(value))
+
+
+def _answer(
+    narrow: Any, wide: Any, formats: str, compiled: Callable[[], _Fit | Unknown], names: tuple[str, str]
+) -> Fits:
+    """Search, and trust only a value that the validators tell apart; what was doubtful is left out the second time."""
+    first: Unknown | None = None
+    for bold in (False, True):
+        found = _search(narrow, wide, formats, bold)
+        if isinstance(found, Yes) and not bold:
+            return found
+        if isinstance(found, _Candidate):
+            sides = compiled()
+            if isinstance(sides, Unknown):
+                return sides
+            if sides.tells_apart(found.value):
+                path, reason = place_and_reason(sides.outside.document, sides.shown(found.value), *names)
+                return No(path, found.value, reason)
+        first = first or (
+            found.doubt if isinstance(found, _Candidate) else found if isinstance(found, Unknown) else None
+        )
+    assert first is not None
+    return first
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A value that ought to show a difference, and what to answer where it does not."""
+
+    value: Any
+    doubt: Unknown
+
+
+def _search(narrow: Any, wide: Any, formats: str, bold: bool) -> Yes | Unknown | _Candidate:
+    try:
+        graph = Graph([narrow, wide], assert_formats=formats == "assert")
+        search = Search(graph, bold=bold)
+        result = search.find(frozenset([Fact(graph.root(0), True), Fact(graph.root(1), False)]))
+    except Unclear as why:
+        return Unknown(str(why))
+    except RecursionError:
+        return Unknown("the schemas are nested too deeply to be followed")
     if isinstance(result, Empty):
         return Yes()
     if isinstance(result, Stuck):
         return Unknown(_stuck(result))
-    sides = _compiled(narrow, formats), _compiled(wide, formats)
-    if isinstance(sides[0], Unknown):
-        return sides[0]
-    if isinstance(sides[1], Unknown):
-        return sides[1]
-    if not sides[0].valid(result.value) or sides[1].valid(result.value):
-        return Unknown("a difference was not ruled out, and no value was found that shows one")
-    return No(*_told(_document(wide), result.value, result.value, names))
-
-
-def _search(narrow: Any, wide: Any, formats: str) -> Result:
-    try:
-        graph = Graph([narrow, wide], assert_formats=formats == "assert")
-        return Search(graph).find(frozenset([Fact(graph.root(0), True), Fact(graph.root(1), False)]))
-    except Unclear as why:
-        return Stuck(str(why))
-    except RecursionError:
-        return Stuck("the schemas are nested too deeply to be followed")
-
-
-def _told(document: Any, shown: Any, counterexample: Any, names: tuple[str, str]) -> tuple[str, Any, str]:
-    path, reason = place_and_reason(document, shown, *names)
-    return path, counterexample, reason
+    doubts = [*search.doubts, "a difference was not ruled out, and no value was found that shows one"]
+    return _Candidate(result.value, Unknown(doubts[0]))
 
 
 def _stuck(stuck: Stuck) -> str:

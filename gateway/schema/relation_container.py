@@ -83,7 +83,8 @@ class Objects:
 
     def goal_at(self, move: Has | At, *, opposite: bool = False) -> Goal:
         """What is known of the value under a key, with the move's own fact or its opposite."""
-        assert isinstance(move, Has) and move.fact is not None
+        assert isinstance(move, Has)
+        assert move.fact is not None
         return self._under(move.name) | {move.fact.opposite() if opposite else move.fact}
 
     def settle(self, barred: frozenset[Any]) -> Result:
@@ -166,13 +167,13 @@ class Objects:
                 return result
             if not isinstance(result, Empty):
                 stuck = stuck or (result if isinstance(result, Stuck) else Stuck("a pattern of keys cannot be weighed"))
-        for name, goal in self._fresh(some.name, {*self._known(), *value}):
-            if isinstance(name, Stuck):
-                stuck = stuck or name
+        for fresh, goal in self._fresh(some.name, {*self._known(), *value}):
+            if isinstance(fresh, Stuck):
+                stuck = stuck or fresh
                 continue
-            result = self._named(name, goal | wanted)
+            result = self._named(fresh, goal | wanted)
             if isinstance(result, Found):
-                value[name] = result.value
+                value[fresh] = result.value
                 return result
             stuck = stuck or (result if isinstance(result, Stuck) else None)
         if stuck is None and not value.keys() <= set(self._known()):
@@ -227,10 +228,10 @@ class Objects:
         grown = True
         while len(value) < self._low and grown:
             grown = False
-            for name, goal in self._fresh(frozenset(), {*self._known(), *value}):
-                result = name if isinstance(name, Stuck) else self._named(name, goal)
-                if isinstance(result, Found) and not isinstance(name, Stuck):
-                    value[name] = result.value
+            for fresh, goal in self._fresh(frozenset(), {*self._known(), *value}):
+                result = fresh if isinstance(fresh, Stuck) else self._named(fresh, goal)
+                if isinstance(result, Found) and isinstance(fresh, str):
+                    value[fresh] = result.value
                     grown = True
                     break
                 stuck = stuck or (result if isinstance(result, Stuck) else None)
@@ -337,7 +338,7 @@ class Arrays:
         # Exact where every index may hold it at the end; elsewhere one of them is the least that is demanded.
         horizon = self._horizon()
         for start in (0, horizon):
-            way = self._with({index: wanted.fact for index in range(start, start + wanted.count)})
+            way = self._with(dict.fromkeys(range(start, start + wanted.count), wanted.fact))
             if way is not None:
                 way._holding = list(others)
                 result = way.settle(barred)

@@ -1,4 +1,4 @@
-"""Schema documents as interned nodes, so that equal subschemas are one object; knows no relation and judges no value."""
+"""Schema documents as interned nodes, so that equal subschemas are one object; judges no value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ KINDS = ("object", "array", "string", "number", "boolean", "null")
 # Keywords that bind a value in jsonschema-rs's 2020-12 and that this engine does not model. `dependencies` is not of
 # 2020-12, yet the validator honours it; `format` joins them where formats are asserted.
 _OPAQUE = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef", "dependencies"})
+#: A keyword of the engine's own: something that is neither known to hold nor to be broken; its value says why.
+DOUBT = "toolview:doubt"
+
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
-class Unclear(Exception):  # noqa: N818 - not an error: the document leaves the ground this engine stands on
-    """The document holds something whose meaning this engine does not follow; the text says what."""
+class Unclear(Exception):
+    """The document leaves the ground this engine stands on; the text says where."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """`properties`, `patternProperties` and `additionalProperties` of one schema, which only mean something together."""
+    """`properties`, `patternProperties` and `additionalProperties` of one schema: they only have a meaning together."""
 
     named: tuple[tuple[str, Node], ...]
     patterns: tuple[tuple[str, Node], ...]
@@ -111,7 +114,7 @@ class Graph:
     """The documents of one question, read as far as it asks."""
 
     def __init__(self, documents: Iterable[Any], *, assert_formats: bool = False) -> None:
-        self._documents = [document for document in documents]
+        self._documents = list(documents)
         self._assert_formats = assert_formats
         self._interned: dict[Any, Node] = {}
         self._seen: dict[tuple[int, int], Node] = {}
@@ -178,6 +181,8 @@ class Graph:
         for word in _BRANCHES:
             if word in schema:
                 words[word] = tuple(self._node(branch, index) for branch in schema[word])
+        if DOUBT in schema:
+            words[DOUBT] = schema[DOUBT]
         if "pattern" in schema:
             words["pattern"] = schema["pattern"]
         if "format" in schema and self._assert_formats:
@@ -279,7 +284,7 @@ def _text(schema: Any) -> bytes:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    # Wider than needed: a property named `$ref` or an enum member counts too, which only makes fewer definitions shared.
+    # A property named `$ref` or an enum member counts too, which only makes fewer definitions shared.
     if isinstance(schema, dict):
         for key, part in schema.items():
             if key == "$ref" and isinstance(part, str):

@@ -42,6 +42,8 @@ class Judge:
         match word:
             case "false":
                 return False
+            case "toolview:doubt":
+                return None
             case "$ref":
                 return holds(self._graph.target(content))
             case "type":

@@ -162,8 +162,10 @@ _NEVER: Choice = ()
 class Demands:
     """Reads nodes; remembers what it read."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, bold: bool) -> None:
         self._graph = graph
+        #: Whether to look only for breaches that are not doubtful.
+        self._bold = bold
         self._known: dict[tuple[Fact, str], tuple[Choice, ...]] = {}
 
     def of(self, fact: Fact, kind: str) -> tuple[Choice, ...]:
@@ -177,7 +179,7 @@ class Demands:
                 found = tuple(choice for choice in wanted if choice != _ALWAYS)
             else:
                 broken = (alternative for word, content in words for alternative in self._broken(word, content, kind))
-                found = (tuple(broken),)
+                found = (tuple(one for one in broken if not (self._bold and any(isinstance(m, Doubt) for m in one))),)
             self._known[key] = found
         return found
 
@@ -301,6 +303,8 @@ class Demands:
     def _plain(self, word: str, content: Any, kind: str, holds: bool) -> tuple[Move, ...]:
         """Keywords that come down to one move, and to one move when broken."""
         match word, kind:
+            case "toolview:doubt", _:
+                return (Doubt(content),)
             case "$ref", _:
                 return (Fact(self._graph.target(content), holds),)
             case "not", _:

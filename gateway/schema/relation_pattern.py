@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import NoReturn
 
 # Surrogates are no characters of a JSON text.
@@ -26,7 +27,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """The strings that match all of `patterns` and none of `off_patterns`, of `low` to `high` characters, but `barred`."""
+    """The strings of `low` to `high` characters that match all `patterns` and none of `off_patterns`, but `barred`."""
 
     patterns: frozenset[str]
     off_patterns: frozenset[str]
@@ -47,7 +48,8 @@ def find_string(wanted: Strings) -> str | PatternDoubt | None:
     if wanted.high is not None and wanted.low > wanted.high:
         return None
     machines: list[tuple[_Machine, bool]] = []
-    for pattern, holds in ((p, holds) for holds in (True, False) for p in sorted(_of(wanted, holds))):
+    signed = [(p, True) for p in sorted(wanted.patterns)] + [(p, False) for p in sorted(wanted.off_patterns)]
+    for pattern, holds in signed:
         machine = _machine(pattern)
         if isinstance(machine, PatternDoubt):
             return machine
@@ -57,10 +59,6 @@ def find_string(wanted: Strings) -> str | PatternDoubt | None:
     if not machines:
         return _without_patterns(wanted)
     return _walk(machines, wanted)
-
-
-def _of(wanted: Strings, holds: bool) -> frozenset[str]:
-    return wanted.patterns if holds else wanted.off_patterns
 
 
 def _without_patterns(wanted: Strings) -> str | PatternDoubt | None:
@@ -165,8 +163,7 @@ def _alphabet(machines: list[_Machine], barred: frozenset[str]) -> list[str]:
             cuts.update(edge for ranges, _ in moves for low, high in ranges for edge in (low, high + 1))
     cuts.update(edge for text in barred for character in text for edge in (ord(character), ord(character) + 1))
     edges = sorted(cuts)
-    # zip of unequal lengths on purpose: each edge with the next
-    classes = [(low, high - 1) for low, high in zip(edges, edges[1:], strict=False) if low != 0xD800]
+    classes = [(low, high - 1) for low, high in pairwise(edges) if low != 0xD800]
     return sorted((_pretty(low, high) for low, high in classes if low <= high), key=_plainness)
 
 
@@ -182,7 +179,7 @@ def _within(character: int, ranges: Ranges) -> bool:
     return any(low <= character <= high for low, high in ranges)
 
 
-class _Unread(Exception):  # noqa: N818 - caught in this module only
+class _Unread(Exception):
     """The pattern holds something this reader does not follow."""
 
 

@@ -36,16 +36,18 @@ State = Objects | Arrays | Texts | Numbers | Plain
 class Search(Finder):
     """One question over one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, bold: bool = False) -> None:
         self.graph = graph
         self.judge = Judge(graph)
-        self.demands = Demands(graph)
+        self.demands = Demands(graph, bold=bold)
         self._known: dict[Goal, Result] = {}
         self._active: dict[Goal, int] = {}
         self._grounds: dict[Goal, int] = {}
         self._provisional: list[Goal] = []
         self._ground = _NEVER
         self._steps = 0
+        #: What was met on the way and is not modelled.
+        self.doubts: list[str] = []
 
     def find(self, goal: Goal) -> Result:
         """A value of which every fact of the goal holds."""
@@ -201,6 +203,7 @@ class Search(Finder):
                 return True
             case Doubt(reason=reason):
                 clause.doubts.append(reason)
+                self.doubts.append(reason)
                 return True
         return clause.state.add(move)
 

@@ -1,0 +1,423 @@
+"""A view's schema rewritten to judge the full answer before it is cut; knows no relation, and cuts nothing itself.
+
+The cut takes away what no schema at a place declares. So a full answer passes, once cut, where it satisfies the view
+with its closed objects opened: `opened` writes that schema down. It may be stricter than the truth, never laxer: a yes
+stays a yes, and a counterexample is held against the real cut anyway. What cannot be said is marked with `DOUBT`.
+
+Two rewritings lead into each other at `not`: `_enough` (whoever satisfies it, satisfies the schema once cut) and
+`_needed` (whoever satisfies the schema once cut, satisfies this).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gateway.schema.place import Document, Part, spread
+from gateway.schema.relation_graph import DOUBT, Unclear
+from gateway.schema.relation_judge import matches
+
+_AS_WRITTEN = frozenset((
+    "type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+    "pattern", "format", "minItems", "maxItems",
+))  # fmt: skip
+_KEYED = ("properties", "patternProperties")
+_SCALAR = frozenset(("string", "number", "boolean", "null"))
+_MOST = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which schemas may judge a value, and so may keep its keys."""
+
+    parts: frozenset[Part]
+    names: frozenset[str]
+    patterns: frozenset[str]
+    #: Some schema may leave the object whole.
+    whole: bool
+
+    def keeps(self, name: str) -> bool:
+        return self.whole or name in self.names or any(matches(pattern, name) for pattern in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sure:
+    """What is kept whichever branches the value chooses."""
+
+    names: frozenset[str]
+    whole: bool
+
+    def keeps(self, name: str) -> bool:
+        return self.whole or name in self.names
+
+
+def opened(document: Any) -> Any:
+    """The document that full answers have to satisfy."""
+    if isinstance(document, bool):
+        return document
+    return _Opening(document).document()
+
+
+class _Opening:
+    def __init__(self, document: Any) -> None:
+        self._parts = Document(document)
+        self._names: dict[Any, str] = {}
+        self._written: dict[str, Any] = {}
+        self._places: dict[frozenset[Part], _Place] = {}
+        self._losing: dict[Part, bool] = {}
+
+    def document(self) -> Any:
+        top = self._parts.top()
+        place = self._place([top])
+        reference = self._referred("enough", top, place, _sure(top, place))
+        return {**reference, "$defs": self._written}
+
+    def _referred(self, mode: Literal["enough", "needed"], part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        key = (mode, part.path, place.parts, sure)
+        name = self._names.get(key)
+        if name is None:
+            if len(self._names) > _MOST:
+                raise Unclear("the view combines too many schemas at one place")
+            name = self._names[key] = str(len(self._names))
+            rewrite = self._enough if mode == "enough" else self._needed
+            self._written[name] = rewrite(part, place, sure)
+        return {"$ref": f"#/$defs/{name}"}
+
+    # -- enough -------------------------------------------------------------------------------------------------------
+
+    def _enough(self, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        node = part.node
+        if _refless(node) and not any(map(self._loses, place.parts)):
+            return node
+        found = {word: node[word] for word in _AS_WRITTEN if word in node}
+        more: list[Any] = []
+        if "$ref" in node:
+            target = part.in_place[0]
+            more.append(self._referred("enough", target, place, sure))
+        more += [self._inner(member, raw, place, sure) for member, raw in _listed(part, "allOf")]
+        if "anyOf" in node:
+            branches = _listed(part, "anyOf")
+            more.append({"anyOf": [self._inner(b, raw, place, _and(sure, b)) for b, raw in branches]})
+        if "oneOf" in node:
+            more.append(self._one_of(part, place, sure))
+        if "not" in node:
+            more.append(_or_doubt({"not": self._against(part, place, sure)}, "`not` cannot be weighed against a cut"))
+        if "if" in node and ("then" in node or "else" in node):
+            more.append(self._conditional(part, place, sure))
+        if _members_hold_objects(node):
+            more.append({DOUBT: "a list of allowed objects cannot be weighed against a cut"})
+        else:
+            found |= {word: node[word] for word in ("enum", "const") if word in node}
+        more += self._enough_object(part, place, sure, found)
+        more += self._enough_array(part, place, found)
+        if more:
+            found["allOf"] = more
+        return found
+
+    def _inner(self, part: Part, raw: Any, place: _Place, sure: _Sure) -> Any:
+        return raw if isinstance(raw, bool) else self._enough(part, place, sure)
+
+    def _one_of(self, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        branches = _listed(part, "oneOf")
+        inner = [self._inner(branch, raw, place, _and(sure, branch)) for branch, raw in branches]
+        if sum(not branch.types <= _SCALAR for branch, _ in branches) <= 1:
+            return {"oneOf": inner}
+        # Once cut, a value might fit a second branch: only what every cut keeps can tell that it does not.
+        others = [raw if isinstance(raw, bool) else self._needed(branch, place, sure) for branch, raw in branches]
+        alone = [
+            {"allOf": [one, *({"not": other} for j, other in enumerate(others) if j != i)]}
+            for i, one in enumerate(inner)
+        ]
+        reason = "once it is cut, a value may fit several branches of `oneOf`"
+        return {"allOf": [{"anyOf": inner}, _or_doubt({"anyOf": alone}, reason)]}
+
+    def _against(self, part: Part, place: _Place, sure: _Sure) -> Any:
+        raw = part.node["not"]
+        return raw if isinstance(raw, bool) else self._needed(part.under("not"), place, sure)
+
+    def _conditional(self, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        def side(word: str) -> Any:
+            raw = part.node.get(word, True)
+            return raw if isinstance(raw, bool) else self._enough(part.under(word), place, sure)
+
+        then, otherwise, test = side("then"), side("else"), part.node["if"]
+        if isinstance(test, bool):
+            return {"allOf": [then if test else otherwise]}
+        needed = self._needed(part.under("if"), place, sure)
+        ways = [{"allOf": [{"not": needed}, otherwise]}, {"allOf": [then, otherwise]}]
+        if _flat(test, sure):
+            ways.append({"allOf": [test, then]})
+        return _or_doubt({"anyOf": ways}, "`if` cannot be weighed against a cut")
+
+    def _enough_object(self, part: Part, place: _Place, sure: _Sure, found: dict[str, Any]) -> list[Any]:
+        node = part.node
+        more: list[Any] = []
+        named = {name: self._child(inner, raw, place, name) for name, inner, raw in _named(part, "properties")}
+        patterns = {
+            text: self._child(inner, raw, place, None) for text, inner, raw in _named(part, "patternProperties")
+        }
+        other = node.get("additionalProperties", True)
+        if isinstance(other, dict):
+            found["additionalProperties"] = self._child(part.under("additionalProperties"), other, place, None)
+        elif other is False and place.whole:
+            if sure.whole:
+                found["additionalProperties"] = False
+            else:
+                alike = {word: dict.fromkeys(node[word], True) for word in _KEYED if word in node}
+                closed = {**alike, "additionalProperties": False}
+                more.append(_or_doubt(closed, "whether the cut leaves an object whole depends on the value"))
+        elif other is False:
+            own = list(patterns)
+            foreign = [n for n in place.names if n not in named and not any(matches(text, n) for text in own)]
+            named |= dict.fromkeys(sorted(foreign), False)
+            if not place.patterns <= set(own):
+                more.append({DOUBT: "another schema's `patternProperties` cannot be weighed against a closed object"})
+        if "required" in node:
+            found["required"] = node["required"]
+            for name in node["required"]:
+                if not place.keeps(name):
+                    named[name] = False
+                elif not sure.keeps(name):
+                    more.append({DOUBT: f"whether the cut keeps `{name}` depends on the value"})
+        if named:
+            found["properties"] = named
+        if patterns:
+            found["patternProperties"] = patterns
+        return more + self._enough_keys(part, place, sure, found)
+
+    def _enough_keys(self, part: Part, place: _Place, sure: _Sure, found: dict[str, Any]) -> list[Any]:
+        """Keywords about which keys there are and how many."""
+        node = part.node
+        more: list[Any] = []
+        if "propertyNames" in node:
+            names = {"propertyNames": node["propertyNames"]} if _refless(node["propertyNames"]) else False
+            more.append(_or_doubt(names, "`propertyNames` cannot be weighed against a cut"))
+        if "maxProperties" in node and (place.whole or place.patterns or len(place.names) > node["maxProperties"]):
+            few = {"maxProperties": node["maxProperties"]}
+            more.append(few if sure.whole else _or_doubt(few, "`maxProperties` cannot be weighed against a cut"))
+        if node.get("minProperties", 0):
+            certain = sum(sure.keeps(name) for name in set(node.get("required", ())))
+            if sure.whole:
+                found["minProperties"] = node["minProperties"]
+            elif certain < node["minProperties"]:
+                more.append({DOUBT: "`minProperties` cannot be weighed against a cut"})
+        if "dependentRequired" in node:
+            found["dependentRequired"] = node["dependentRequired"]
+            if not all(sure.keeps(name) for names in node["dependentRequired"].values() for name in names):
+                more.append({DOUBT: "`dependentRequired` cannot be weighed against a cut"})
+        if "dependentSchemas" in node:
+            inner = _named(part, "dependentSchemas")
+            found["dependentSchemas"] = {name: self._inner(p, raw, place, sure) for name, p, raw in inner}
+        if "unevaluatedProperties" in node and not place.whole:
+            more.append({DOUBT: "`unevaluatedProperties` cannot be weighed against a cut"})
+        elif "unevaluatedProperties" in node and node["unevaluatedProperties"] is not True:
+            more.append({DOUBT: "`unevaluatedProperties` cannot be weighed"})
+        return more
+
+    def _enough_array(self, part: Part, place: _Place, found: dict[str, Any]) -> list[Any]:
+        node = part.node
+        more: list[Any] = []
+        if "prefixItems" in node:
+            found["prefixItems"] = [self._item(inner, raw, place) for inner, raw in _listed(part, "prefixItems")]
+        if "items" in node:
+            found["items"] = self._item(part.under("items"), node["items"], place)
+        if "unevaluatedItems" in node:
+            more.append({DOUBT: "`unevaluatedItems` cannot be weighed"})
+        scalars = all(inner.types <= _SCALAR for inner in _items(place))
+        if node.get("uniqueItems"):
+            found["uniqueItems"] = True
+            if not scalars or not any("items" in other.node for other in place.parts):
+                more.append({DOUBT: "`uniqueItems` cannot be weighed, as items may be equal once they are cut"})
+        if "contains" in node:
+            # An item that fits `contains` keeps what it declares, so both have to hold of the full item.
+            rewritten = self._item(part.under("contains"), node["contains"], place)
+            both = {"allOf": [node["contains"], rewritten]}
+            if not _refless(node["contains"]):
+                both = {"allOf": [rewritten, {DOUBT: "`contains` cannot be weighed against a cut"}]}
+            found |= {"contains": both}
+            found |= {word: node[word] for word in ("minContains", "maxContains") if word in node}
+            if "maxContains" in node and not scalars:
+                more.append({DOUBT: "`maxContains` cannot be weighed against a cut"})
+        return more
+
+    def _child(self, part: Part, raw: Any, place: _Place, name: str | None) -> Any:
+        """The schema of a value under a key; `name` None stands for any key of a map."""
+        if isinstance(raw, bool):
+            return raw
+        inner = self._place([part, *_under(place, name)])
+        return self._enough(part, inner, _sure(part, inner))
+
+    def _item(self, part: Part, raw: Any, place: _Place) -> Any:
+        if isinstance(raw, bool):
+            return raw
+        inner = self._place([part, *_items(place)])
+        return self._enough(part, inner, _sure(part, inner))
+
+    # -- needed -------------------------------------------------------------------------------------------------------
+
+    def _needed(self, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        node = part.node
+        found = {word: node[word] for word in _AS_WRITTEN if word in node}
+        kept = ("uniqueItems", "required", "minProperties", "minContains")
+        found |= {word: node[word] for word in kept if word in node}
+        if "contains" not in node:
+            found.pop("minContains", None)
+        if not _members_hold_objects(node):
+            found |= {word: node[word] for word in ("enum", "const") if word in node}
+        more = [self._needed_inner(member, raw, place, sure) for member, raw in _listed(part, "allOf")]
+        if "$ref" in node:
+            more.append(self._referred("needed", part.in_place[0], place, sure))
+        for word in ("anyOf", "oneOf"):
+            if word in node:
+                branches = _listed(part, word)
+                more.append({"anyOf": [self._needed_inner(branch, raw, place, sure) for branch, raw in branches]})
+        properties: dict[str, Any] = {}
+        for name, inner, raw in _named(part, "properties"):
+            # Other keys may be cut away, and then this schema says nothing of them.
+            if name in node.get("required", ()) or sure.keeps(name):
+                properties[name] = self._needed_child(inner, raw, _under(place, name))
+        if properties:
+            found["properties"] = properties
+        if "prefixItems" in node:
+            found["prefixItems"] = [
+                self._needed_child(inner, raw, _items(place)) for inner, raw in _listed(part, "prefixItems")
+            ]
+        for word in ("items", "contains"):
+            if word in node:
+                found[word] = self._needed_child(part.under(word), node[word], _items(place))
+        if more:
+            found["allOf"] = more
+        return found
+
+    def _needed_inner(self, part: Part, raw: Any, place: _Place, sure: _Sure) -> Any:
+        return raw if isinstance(raw, bool) else self._needed(part, place, sure)
+
+    def _needed_child(self, part: Part, raw: Any, others: list[Part]) -> Any:
+        if isinstance(raw, bool):
+            return raw
+        # What the other schemas there keep is not asked: only what these roots keep whatever the value is sure.
+        return self._needed(part, self._place([part, *others]), _Sure(frozenset(), False))
+
+    def _loses(self, part: Part) -> bool:
+        """Whether a value that this schema judges may lose a key at any depth."""
+        known = self._losing.get(part)
+        if known is None:
+            reached, waiting = {part}, [part]
+            while waiting:
+                fresh = set(waiting.pop().below()) - reached
+                reached |= fresh
+                waiting += fresh
+            known = self._losing[part] = any(_declares(inner.node) for inner in reached)
+        return known
+
+    # -- places -------------------------------------------------------------------------------------------------------
+
+    def _place(self, roots: Iterable[Part]) -> _Place:
+        parts = _closure(roots)
+        known = self._places.get(parts)
+        if known is None:
+            nodes = [part.node for part in parts]
+            names = frozenset(name for node in nodes for name in node.get("properties", ()))
+            patterns = frozenset(text for node in nodes for text in node.get("patternProperties", ()))
+            whole = any(_open(node) for node in nodes) or not any(_declares(node) for node in nodes)
+            known = self._places[parts] = _Place(parts, names, patterns, whole)
+        return known
+
+
+def _or_doubt(schema: Any, reason: str) -> dict[str, Any]:
+    """Enough where it holds; where it does not, the value may pass all the same."""
+    return {"anyOf": [schema, {DOUBT: reason}]}
+
+
+def _closure(roots: Iterable[Part]) -> frozenset[Part]:
+    """The roots and every schema that may judge the same value with them."""
+    reached: set[Part] = set()
+    waiting = list(roots)
+    while waiting:
+        part = waiting.pop()
+        if part in reached:
+            continue
+        reached.add(part)
+        waiting += part.in_place
+        for word in ("anyOf", "oneOf"):
+            waiting += part.listed(word)
+        waiting += [inner for inner in (part.if_, part.then, part.else_) if inner]
+        waiting += part.named("dependentSchemas").values()
+    return frozenset(reached)
+
+
+def _sure(part: Part, place: _Place) -> _Sure:
+    """What is kept of an object at this place whichever branches the value chooses."""
+    own = _kept(part)
+    return _Sure(own.names, own.whole or not any(_declares(other.node) for other in place.parts))
+
+
+def _and(sure: _Sure, branch: Part) -> _Sure:
+    own = _kept(branch)
+    return _Sure(sure.names | own.names, sure.whole or own.whole)
+
+
+def _kept(part: Part) -> _Sure:
+    """What one schema keeps of an object, whatever stands beside it."""
+    nodes = [member.node for member in spread((part,), "object")[0]]
+    names = frozenset(name for node in nodes for name in node.get("properties", ()))
+    return _Sure(names, any(node.get("additionalProperties", False) is not False for node in nodes))
+
+
+def _under(place: _Place, name: str | None) -> list[Part]:
+    """The schemas that may judge the value under a key."""
+    found: list[Part] = []
+    for part in place.parts:
+        found += [inner for other, inner in part.named("properties").items() if name is None or other == name]
+        found += part.named("patternProperties").values()
+        found += [inner for word in ("additionalProperties", "unevaluatedProperties") if (inner := part.one(word))]
+    return found
+
+
+def _items(place: _Place) -> list[Part]:
+    found: list[Part] = []
+    for part in place.parts:
+        found += part.listed("prefixItems")
+        found += [inner for word in ("items", "unevaluatedItems", "contains") if (inner := part.one(word))]
+    return found
+
+
+def _open(node: dict[str, Any]) -> bool:
+    return any(node.get(word, False) is not False for word in ("additionalProperties", "unevaluatedProperties"))
+
+
+def _declares(node: dict[str, Any]) -> bool:
+    return any(node.get(word) for word in _KEYED) or "additionalProperties" in node or "unevaluatedProperties" in node
+
+
+def _listed(part: Part, word: str) -> list[tuple[Part, Any]]:
+    return list(zip(part.listed(word), part.node.get(word, ()), strict=True))
+
+
+def _named(part: Part, word: str) -> list[tuple[str, Part, Any]]:
+    return [(name, inner, part.node[word][name]) for name, inner in part.named(word).items()]
+
+
+def _members_hold_objects(node: dict[str, Any]) -> bool:
+    return any(_holds_object(member) for member in (*node.get("enum", ()), node.get("const")))
+
+
+def _holds_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
+
+
+def _flat(test: dict[str, Any], sure: _Sure) -> bool:
+    """Whether a condition looks at kept keys' scalars alone, so that a cut cannot change what it says."""
+    if not set(test) <= {"type", "required", "properties"} or not _refless(test):
+        return False
+    names = {*test.get("required", ()), *test.get("properties", ())}
+    inner = [schema for schema in test.get("properties", {}).values() if not isinstance(schema, bool)]
+    plain = all(set(schema) <= {"type", "enum", "const"} and not _members_hold_objects(schema) for schema in inner)
+    return plain and all(map(sure.keeps, names))
+
+
+def _refless(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return "$ref" not in schema and all(map(_refless, schema.values()))
+    return not isinstance(schema, list) or all(map(_refless, schema))
