@@ -91,8 +91,10 @@ class WorkerProcess:
         """End it and whatever it started; `ended` waits for that."""
         self._link.close()
         if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
+            with suppress(ProcessLookupError, PermissionError):  # it has not come so far as to make its group
                 os.killpg(self._process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                self._process.kill()
 
     async def ended(self) -> None:
         await self._process.wait()
@@ -114,8 +116,7 @@ async def start_worker(settings: Settings, sources: Sources) -> WorkerProcess:
     try:
         ours.setblocking(False)
         with theirs:
-            # A session of its own: Ctrl-C is for the gateway, which lets calls in flight finish.
-            process = await asyncio.create_subprocess_exec(*command(), stdin=theirs.fileno(), start_new_session=True)
+            process = await asyncio.create_subprocess_exec(*command(), stdin=theirs.fileno())
         loop = asyncio.get_running_loop()
         _, link = await loop.create_unix_connection(lambda: _Link(settings.output_bytes), sock=ours)
     except BaseException:

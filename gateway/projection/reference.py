@@ -75,9 +75,7 @@ def _ask(module: str, sources: Sources) -> Any:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own program
-                command("describe"), stdin=theirs.fileno(), start_new_session=True
-            )
+            process = subprocess.Popen(command("describe"), stdin=theirs.fileno())  # noqa: S603 - our own program
         except OSError as fault:
             return f"module {module!r} cannot be checked, as no process can be started: {fault.strerror}"
         theirs.close()

@@ -171,21 +171,28 @@ class ProjectionRunner:
             if self._held[projection] >= self._share(projection):
                 continue
             process = self._idle_for(projection)
-            if process is not None:
-                self._idle.remove(process)
-                self._busy.add(process)
-                self._held[projection] += 1
-                self._waiting.remove(waiting)
-                waiting.settle(process)
+            if process is not None and (len(self._idle) > 1 or not self._leaves_one(projection)):
+                self._lend(process, waiting)
                 continue
             sources = next((sources for sources in coming if _fits(sources, projection)), None)
             if sources is not None:
                 coming.remove(sources)
-            elif self._make_room():
+            elif self._count() < self._size or (process is None and self._end_one_idle()):
                 self._hire(projection.sources or self._sources or EMPTY, [projection])
+
+    def _lend(self, process: WorkerProcess, waiting: _Waiting) -> None:
+        self._idle.remove(process)
+        self._busy.add(process)
+        self._held[waiting.projection] += 1
+        self._waiting.remove(waiting)
+        waiting.settle(process)
 
     def _share(self, projection: Projection) -> int:
         return 1 if projection in self._outran else max(1, self._size - 1)
+
+    def _leaves_one(self, projection: Projection) -> bool:
+        """Whether others must find a worker ready while this one runs away and the last it had is being replaced."""
+        return projection in self._outran and self._size > 1
 
     def _idle_for(self, projection: Projection) -> WorkerProcess | None:
         fitting = [process for process in self._idle if _fits(process.sources, projection)]
@@ -194,13 +201,12 @@ class ProjectionRunner:
             fitting[-1] if fitting else None
         )
 
-    def _make_room(self) -> bool:
-        if self._count() < self._size:
-            return True
-        if self._idle:  # none of them fits, or it would have been taken
-            self._end(self._idle[0])
-            return True
-        return False
+    def _end_one_idle(self) -> bool:
+        """None of the idle ones fits, so the one that was idle longest makes room."""
+        if not self._idle:
+            return False
+        self._end(self._idle[0])
+        return True
 
     def _count(self) -> int:
         return len(self._idle) + len(self._busy) + len(self._starting)

@@ -61,6 +61,9 @@ Function = Callable[[Any, Context], Any]
 
 
 def main() -> None:
+    # A process group of its own: Ctrl-C is for the gateway, which lets calls in flight finish, and a kill takes what a
+    # projection started with it. Not a session: Linux schedules sessions as equals, whatever their niceness.
+    os.setpgid(0, 0)
     link = _own_the_link()
     if sys.argv[1:] == ["describe"]:
         with link.makefile("rb") as incoming:
