@@ -11,6 +11,7 @@ import base64
 import re
 import select
 import ssl
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,12 +20,12 @@ from weakref import WeakSet
 
 from aiohttp import (
     BaseConnector,
-    ClientConnectorCertificateError,
+    ClientConnectionResetError,
     ClientConnectorDNSError,
     ClientConnectorError,
-    ClientConnectorSSLError,
     ClientError,
     ClientPayloadError,
+    ClientSSLError,
     ClientTimeout,
     TCPConnector,
     UnixConnector,
@@ -39,9 +40,10 @@ from yarl import URL
 from gateway import __version__
 from gateway.backend.decode import ACCEPT_ENCODING, Decoder, decoder
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
+from gateway.backend.guard import BreakerState, Guard
 
 if TYPE_CHECKING:
-    from gateway.contract.model import Backend
+    from gateway.contract.model import Backend, BackendAuth, BackendTls
 
 
 class BackendClient:
@@ -67,6 +69,11 @@ class BackendClient:
         for connector in connectors:
             await connector.close()
 
+    def breakers(self) -> dict[str, BreakerState]:
+        """What each backend's breaker says now."""
+        now = time.monotonic()
+        return {name: destination.guard.state(now) for name, destination in self._destinations.items()}
+
     async def send(self, request: Request) -> Answer | NoAnswer:
         """Send one request within its deadline. Raises nothing but `CancelledError`."""
         assert self._loop is not None, "start() comes first"
@@ -76,31 +83,49 @@ class BackendClient:
         head = destination.head(request)
         if head is None:
             return NoAnswer(Silence.UNREACHABLE, "the request holds a character that HTTP cannot carry", sent=False)
-        exchange = _Exchange(request, destination, self._loop.time())
+        refused = destination.guard.enter(began := time.monotonic())
+        if refused is not None:
+            return NoAnswer(Silence.OVERLOADED, refused, sent=False)
+        exchange = _Exchange(request, destination, began)
+        answer = None
         try:
-            async with asyncio.timeout(request.timeout):
-                return await self._exchange(exchange, head if request.body is None else head + request.body)
+            answer = await self._answer(exchange, head if request.body is None else head + request.body)
+        finally:
+            destination.guard.leave(answer, time.monotonic())
+        return answer
+
+    async def _answer(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
+        """Try as often as may be within the deadline, and say in which way it failed."""
+        try:
+            async with asyncio.timeout(exchange.request.timeout):
+                return await self._attempts(exchange, content)
         except TimeoutError:
             # The deadline passed, or aiohttp's own limit for connecting did.
-            return exchange.silent(Silence.TIMEOUT if exchange.sent else Silence.UNREACHABLE, "deadline", self._loop)
-        except (ClientConnectorCertificateError, ClientConnectorSSLError, ssl.SSLError):
-            return exchange.silent(Silence.CLOSED if exchange.sent else Silence.UNREACHABLE, "TLS", self._loop)
-        except ClientConnectorDNSError:
-            return exchange.silent(Silence.UNREACHABLE, "the name does not resolve", self._loop)
+            return exchange.silent(Silence.TIMEOUT if exchange.sent else Silence.UNREACHABLE, "deadline")
         except (ClientError, OSError) as fault:
-            silence = Silence.CLOSED if exchange.sent else Silence.UNREACHABLE
-            return exchange.silent(silence, _said(fault), self._loop)
+            return exchange.silent(Silence.CLOSED if exchange.sent else Silence.UNREACHABLE, _said(fault))
         except HttpProcessingError:
-            return exchange.silent(Silence.UNDECODABLE, "the answer is no HTTP", self._loop)
-        except Exception as fault:  # noqa: BLE001 - the promise of this function; whatever it is, the call must end
-            return exchange.silent(Silence.CLOSED, f"unforeseen {type(fault).__name__}", self._loop)
+            return exchange.silent(Silence.UNDECODABLE, "the answer is no HTTP")
+        except Exception as fault:  # noqa: BLE001 - the promise of `send`; whatever it is, the call must end
+            return exchange.silent(Silence.CLOSED, f"unforeseen {type(fault).__name__}")
 
-    async def _exchange(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
-        """Write and read once; once more where a kept connection turns out to be closed and repeating is harmless."""
+    async def _attempts(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
+        left = exchange.destination.attempts
+        while True:
+            left -= 1
+            try:
+                return await self._attempt(exchange, content)
+            except (ClientError, OSError):
+                # RFC 9110 section 9.2.2: what has left is sent again only where repeating it does no harm
+                if not left or (exchange.sent and not exchange.request.idempotent):
+                    raise
+            if not exchange.sent:
+                await asyncio.sleep(_PAUSE)
+
+    async def _attempt(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
         destination = exchange.destination
         connector = self._connectors.get(destination.socket) or self._connector(destination.socket)
         template = destination.template(self._loop)
-        may_repeat = exchange.request.idempotent
         while True:
             connection = await connector.connect(template, [], destination.timeout)
             try:
@@ -119,18 +144,12 @@ class BackendClient:
                 )
                 transport = protocol.transport
                 if transport is None:
-                    continue
+                    raise ClientConnectionResetError("the connection was closed before anything was sent")
                 exchange.sent = True
                 transport.write(content)
-                try:
-                    message, payload = await _first_answer(protocol)
-                except (ClientError, OSError):
-                    if not (reused and may_repeat):
-                        raise
-                    # RFC 9110 section 9.2.2: only a request that may be repeated, and only on a kept connection
-                    may_repeat = False
-                    continue
+                message, payload = await _first_answer(protocol)
                 answer = await _read(exchange, message, payload)
+                # an answer that came before the request had left is right, but its connection is not fit for another
                 if isinstance(answer, Answer) and not transport.get_write_buffer_size():
                     if not reused:
                         self._reused.add(protocol)
@@ -154,6 +173,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z").match
 _TARGET: Final = re.compile(r"/[!-~]*\Z").match
 _EXPECTS_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _MOST_INTERIM: Final = 32
+#: Seconds before connecting again where connecting failed.
+_PAUSE: Final = 0.05
 
 
 class _Destination:
@@ -165,10 +186,15 @@ class _Destination:
             raise ValueError("a backend on a unix socket is plain http")
         self.socket: str | None = backend.socket
         self.limit: int = backend.limits.answer
+        self.attempts: int = backend.retry.attempts
+        breaker = backend.breaker
+        self.guard = Guard(
+            backend.limits.concurrency, breaker.failures if breaker else None, breaker.reset if breaker else 0.0
+        )
         # `connect` counts the name, the connection and the handshake; the whole call has its own deadline.
         self.timeout = ClientTimeout(total=None, connect=backend.connect_timeout, ceil_threshold=3600)
         self._origin = url.origin()
-        self._tls = _tls(backend) if url.scheme == "https" else True
+        self._tls = _tls(backend.tls) if url.scheme == "https" else True
         self._template: ClientRequest | None = None
         defaults = {
             "host": ("Host", url.host_port_subcomponent or "localhost"),
@@ -230,38 +256,38 @@ class _Exchange:
     began: float
     sent: bool = False
 
-    def silent(self, silence: Silence, note: str, loop: asyncio.AbstractEventLoop) -> NoAnswer:
-        return NoAnswer(silence, note, loop.time() - self.began, self.sent)
+    def silent(self, silence: Silence, note: str) -> NoAnswer:
+        return NoAnswer(silence, note, time.monotonic() - self.began, self.sent)
 
 
 def _destinations(backends: Iterable[Backend]) -> dict[str, _Destination]:
     return {backend.name: _Destination(backend) for backend in backends if backend.url or backend.socket}
 
 
-def _credentials(auth: object) -> tuple[list[tuple[str, str]], str]:
+def _credentials(auth: BackendAuth | None) -> tuple[list[tuple[str, str]], str]:
     """Headers and query text that a backend's `auth` adds to every request."""
     headers: list[tuple[str, str]] = []
-    query = ""
-    if bearer := getattr(auth, "bearer", None):
-        headers.append(("Authorization", f"Bearer {bearer}"))
-    if basic := getattr(auth, "basic", None):
-        pair = f"{basic.username}:{basic.password}".encode()
+    if auth is None:
+        return headers, ""
+    if auth.bearer is not None:
+        headers.append(("Authorization", f"Bearer {auth.bearer}"))
+    if auth.basic is not None:
+        pair = f"{auth.basic.username}:{auth.basic.password}".encode()
         headers.append(("Authorization", f"Basic {base64.b64encode(pair).decode()}"))
-    if header := getattr(auth, "header", None):
-        headers.append((header.name, header.value))
-    if parameter := getattr(auth, "query", None):
-        query = f"{quote(parameter.name, safe='~')}={quote(parameter.value, safe='~')}"
-    return headers, query
+    if auth.header is not None:
+        headers.append((auth.header.name, auth.header.value))
+    if auth.query is None:
+        return headers, ""
+    return headers, f"{quote(auth.query.name, safe='~')}={quote(auth.query.value, safe='~')}"
 
 
-def _tls(backend: Backend) -> ssl.SSLContext:
-    files = backend.tls
-    context = ssl.create_default_context(cafile=files.ca if files else None)
+def _tls(files: BackendTls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=files.ca)
     context.set_alpn_protocols(["http/1.1"])
-    if files and not files.verify:
+    if not files.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if files and files.cert:
+    if files.cert is not None:
         context.load_cert_chain(files.cert, files.key)
     return context
 
@@ -302,13 +328,12 @@ async def _first_answer(protocol: ResponseHandler) -> tuple[RawResponseMessage, 
 
 async def _read(exchange: _Exchange, message: RawResponseMessage, payload: StreamReader) -> Answer | NoAnswer:
     """The body, decoded, within the backend's limit."""
-    loop = asyncio.get_running_loop()
     headers = _first_values(message)
     limit = exchange.destination.limit
     if "content-encoding" in headers:
         undo = decoder(", ".join(message.headers.getall("content-encoding")), limit)
         if undo is None:
-            return exchange.silent(Silence.UNDECODABLE, "an unknown content coding", loop)
+            return exchange.silent(Silence.UNDECODABLE, "an unknown content coding")
         body, wire_bytes = await _decoded(payload, undo, limit)
     elif payload.is_eof() and payload.total_bytes <= limit:
         # the whole answer came with its head, as most small ones do
@@ -321,8 +346,8 @@ async def _read(exchange: _Exchange, message: RawResponseMessage, payload: Strea
         wire_bytes = len(body) if isinstance(body, bytes) else 0
     if isinstance(body, Silence):
         note = "over limits.answer" if body is Silence.TOO_LARGE else "the content coding is broken"
-        return exchange.silent(body, note, loop)
-    return Answer(message.code, headers, body, wire_bytes, loop.time() - exchange.began)
+        return exchange.silent(body, note)
+    return Answer(message.code, headers, body, wire_bytes, time.monotonic() - exchange.began)
 
 
 async def _plain(payload: StreamReader, limit: int) -> bytes | Silence:
@@ -364,6 +389,10 @@ def _said(fault: BaseException) -> str:
     number = fault.errno if isinstance(fault, OSError) else None
     if isinstance(fault, ClientPayloadError):
         return "the body was cut short"
+    if isinstance(fault, ClientSSLError | ssl.SSLError):
+        return "TLS failed"
+    if isinstance(fault, ClientConnectorDNSError):
+        return "the name does not resolve"
     if isinstance(fault, ClientConnectorError):
         return f"cannot connect (errno {number})" if number else "cannot connect"
     return f"the connection broke ({type(fault).__name__})"

@@ -83,6 +83,11 @@ async def raw_backend(script: Script | bytes, path: Path | None = None, ssl: Any
         await server.wait_closed()
 
 
+def limits(answer: int = 10 << 20, concurrency: int | None = None) -> SimpleNamespace:
+    """What a contract would say under `limits`."""
+    return SimpleNamespace(answer=answer, concurrency=concurrency)
+
+
 def declared(url: str | None, **said: Any) -> Backend:
     """What a contract would say of the backend `b`."""
     values: dict[str, Any] = {
@@ -91,9 +96,11 @@ def declared(url: str | None, **said: Any) -> Backend:
         "socket": None,
         "headers": {},
         "auth": None,
-        "tls": None,
+        "tls": SimpleNamespace(ca=None, cert=None, key=None, verify=True),
         "connect_timeout": 3.0,
-        "limits": SimpleNamespace(answer=10 * 1024 * 1024),
+        "limits": limits(),
+        "retry": SimpleNamespace(attempts=2),
+        "breaker": None,
     }
     return cast("Backend", SimpleNamespace(**(values | said)))
 

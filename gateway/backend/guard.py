@@ -1,0 +1,71 @@
+"""What stands before one backend: a bound on calls in flight and a breaker. Plain state and a clock, no I/O."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from gateway.backend.exchange import Answer, NoAnswer, Silence
+
+
+class BreakerState(Enum):
+    """Closed lets every call through, open none, half-open the one that finds out."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Guard:
+    """`enter` before a call and `leave` after it, whatever became of it."""
+
+    def __init__(self, concurrency: int | None = None, failures: int | None = None, reset: float = 0.0) -> None:
+        self.in_flight = 0
+        self._concurrency, self._failures, self._reset = concurrency, failures, reset
+        self._failed = 0
+        #: When the breaker lets the next call try; None while it is closed.
+        self._opens_at: float | None = None
+        self._trying = False
+
+    def enter(self, now: float) -> str | None:
+        """None where the call may go on, else why it may not; `leave` is then not called."""
+        if self._opens_at is not None:
+            if self._trying or now < self._opens_at:
+                return "the breaker is open"
+            if self._full():
+                return "too many calls in flight"
+            self._trying = True
+        elif self._full():
+            return "too many calls in flight"
+        self.in_flight += 1
+        return None
+
+    def leave(self, answer: Answer | NoAnswer | None, now: float) -> None:
+        """Take note of how the call ended; None is a call that was cancelled, which says nothing of the backend."""
+        self.in_flight -= 1
+        self._trying = False
+        if self._failures is None or answer is None:
+            return
+        if not _failed(answer):
+            self._failed, self._opens_at = 0, None
+            return
+        self._failed += 1
+        if self._failed >= self._failures:
+            self._opens_at = now + self._reset
+
+    def state(self, now: float) -> BreakerState:
+        """What the breaker would say now."""
+        if self._opens_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if now < self._opens_at else BreakerState.HALF_OPEN
+
+    def _full(self) -> bool:
+        return self._concurrency is not None and self.in_flight >= self._concurrency
+
+
+#: Statuses by which something before the backend, or the backend itself, says that it is not there.
+_GONE = frozenset({502, 503, 504})
+_FAILURES = frozenset({Silence.UNREACHABLE, Silence.CLOSED, Silence.TIMEOUT})
+
+
+def _failed(answer: Answer | NoAnswer) -> bool:
+    return answer.status in _GONE if isinstance(answer, Answer) else answer.silence in _FAILURES
