@@ -265,6 +265,17 @@ async def test_what_outran_its_limit_holds_one_worker_until_it_ends_in_time(make
     await runner.close()
 
 
+async def test_what_outran_its_limit_never_takes_the_last_worker_that_is_ready(make: Make, card: Card) -> None:
+    runner = make(0.2, wait_seconds=AMPLE)
+    await runner.start([card("loops"), card("pid")])
+    await run(runner, card("loops"))
+    again = asyncio.create_task(run(runner, card("loops")))
+    await asyncio.sleep(0)
+    assert len(runner._idle) == 1  # the other is being replaced
+    assert isinstance(await run(runner, card("pid")), Projected)
+    assert (await again).reason is Reason.TIMEOUT
+
+
 async def test_a_cancelled_call_frees_its_worker(make: Make, card: Card, tmp_path: Path) -> None:
     runner = make(0.3, workers=1, wait_seconds=AMPLE)
     mark = tmp_path / "started"
