@@ -8,6 +8,7 @@ import socket
 from contextlib import suppress
 
 from gateway.relay.backend import Backend, tune
+from gateway.relay.gate import Routes
 from gateway.relay.observe import Observer, Silent
 from gateway.relay.pair import HELD, Pair, Setting
 from gateway.relay.route import Route
@@ -48,6 +49,7 @@ class Relay:
             backend=Backend(self.route, loop),
             observer=self._observer,
             listen_tls=listen_context(self.route.listen_tls) if self.route.listen_tls else None,
+            routes=Routes(self.route.declared) if self.route.declared is not None else None,
             buffer=memoryview(bytearray(HELD)),
             closed=self._forget,
         )

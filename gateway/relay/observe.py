@@ -78,13 +78,15 @@ class _Exchange:
 class Watch:
     """What is known of one connection. Feed it each direction's bytes in order; ask it whether nothing is in flight."""
 
-    __slots__ = ("answers", "is_opaque", "observer", "requests", "waiting")
+    __slots__ = ("answers", "is_opaque", "observer", "requests", "upgraded", "waiting")
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
         #: Requests whose answer is not over, oldest first.
         self.waiting: deque[_Exchange] = deque()
         self.is_opaque = False
+        #: Both sides agreed on another protocol.
+        self.upgraded = False
         #: What came from the client is given to `requests.take`, what came from the backend to `answers.take`.
         self.requests = Requests(self)
         self.answers = Answers(self)
@@ -101,6 +103,17 @@ class Watch:
     @property
     def oldest_method(self) -> bytes:
         return self.waiting[0].method if self.waiting else b""
+
+    @property
+    def answer_begun(self) -> bool:
+        """The client has seen a part of the answer it waits for."""
+        return not self.answers.at_boundary
+
+    def refused(self, method: bytes, target: bytes, status: int) -> None:
+        """The relay answered a request that was not sent on."""
+        exchange = _Exchange(method, target, 0)
+        exchange.status = status
+        self._report(exchange)
 
     def spoken(self, status: int) -> None:
         """The relay answered in the backend's place."""
@@ -337,6 +350,7 @@ class Answers(_Messages):
             return  # an interim answer: the next head belongs to the same request
         exchange.status = status
         if status == 101 or (exchange.method == b"CONNECT" and 200 <= status < 300):
+            self._watch.upgraded = True
             self._watch.answer_over(self.size)
             self._watch.give_up()
         elif exchange.method == b"HEAD" or status == 204 or status == 304:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.relay.backend import Backend, Unreachable
+from gateway.relay.gate import Gate, Refused, Routes
 from gateway.relay.observe import Observer, Watch
 from gateway.relay.own_words import own_answer
 from gateway.relay.route import Route
@@ -51,6 +52,8 @@ class Setting:
     backend: Backend
     observer: Observer
     listen_tls: ssl.SSLContext | None
+    #: What may pass under `only: declared`; None lets everything pass.
+    routes: Routes | None
     buffer: memoryview
     closed: Callable[[Pair], None]
 
@@ -96,7 +99,8 @@ class Flow:
         return self.pending is not None
 
     def resume(self) -> None:
-        if not self.ended and not self.reading:
+        """Read on, unless there is a reason not to."""
+        if not self.ended and not self.reading and self.pending is None:
             self.reading = True
             self._loop.add_reader(self.source, self._on_readable)
             if isinstance(self.source, ssl.SSLSocket):
@@ -106,6 +110,10 @@ class Flow:
         if self.reading:
             self.reading = False
             self._loop.remove_reader(self.source)
+
+    def accept(self, data: memoryview) -> None:
+        """What came from the source."""
+        self.push(data)
 
     def push(self, data: memoryview) -> None:
         """Send on, keep what the sink does not take yet, then tell what went by."""
@@ -122,7 +130,7 @@ class Flow:
             self.pause()
             self._loop.add_writer(self.sink, self._writable)
         self._tell(data)
-        if self.pair.draining:
+        if self.pair.attentive:
             self.pair.went_by()
 
     def stop(self) -> None:
@@ -146,7 +154,7 @@ class Flow:
             self.pair.source_broke(self, fault)
             return
         if count:
-            self.push(self._buffer[:count])
+            self.accept(self._buffer[:count])
         else:
             self.ended = True
             self.pause()
@@ -177,15 +185,53 @@ class Flow:
         self.pair.went_by()
 
 
+class GatedFlow(Flow):
+    """The client's direction under `only: declared`: the gate says what may go on."""
+
+    __slots__ = ("gate",)
+
+    def __init__(
+        self,
+        pair: Pair,
+        source: socket.socket,
+        sink: socket.socket,
+        tell: Callable[[memoryview], None],
+        gate: Gate,
+    ) -> None:
+        super().__init__(pair, source, sink, tell)
+        self.gate = gate
+
+    def accept(self, data: memoryview) -> None:
+        self.follow(*self.gate.take(data))
+
+    def follow(self, passed: bytes | memoryview, refused: Refused | None) -> None:
+        """Send on what the gate let pass, and stop where it refused."""
+        if passed:
+            self.push(memoryview(passed))
+        if refused is not None and not self.ended:
+            self.ended = True
+            self.pause()
+            self.pair.refuse(refused)
+        elif self.gate.awaits_upgrade:
+            self.pause()
+
+    def resume(self) -> None:
+        if not self.gate.awaits_upgrade:
+            super().resume()
+
+
 class Pair:
     """A client connection from its acceptance to its end."""
 
     __slots__ = (
         "_broken",
+        "_gate",
         "_leaving",
         "_quiet_since",
+        "_refusal",
         "_task",
         "_timer",
+        "attentive",
         "backend",
         "born",
         "client",
@@ -205,9 +251,14 @@ class Pair:
         self.watch = Watch(setting.observer)
         self.up: Flow | None = None
         self.down: Flow | None = None
+        #: Something is to be done once certain bytes have gone by: see `went_by`.
+        self.attentive = False
         self.draining = False
         self.is_closed = False
         self.born = self._quiet_since = setting.loop.time()
+        self._gate = Gate(setting.routes) if setting.routes is not None else None
+        #: A request that the gate refused, to be answered when those before it have been.
+        self._refusal: Refused | None = None
         #: There is no room: the first bytes get 503.
         self.refused = refused
         #: Nothing more is relayed; the client only reads what it was sent.
@@ -255,28 +306,41 @@ class Pair:
         if not count:
             self.close()
             return
-        self.setting.loop.remove_reader(self.client)
         first = memoryview(bytes(self.setting.buffer[:count]))
         if self.refused:
             self.watch.requests.take(first)
             self.speak(503)
+        elif self._gate is None:
+            self._begin(first, None)
         else:
-            self._task = self.setting.loop.create_task(self._open(first))
+            passed, refused = self._gate.take(first)
+            if passed:
+                self._begin(memoryview(passed), refused)
+            elif refused is not None:
+                self.refuse(refused)
 
-    async def _open(self, first: memoryview) -> None:
+    def _begin(self, first: memoryview, refused: Refused | None) -> None:
+        self.setting.loop.remove_reader(self.client)
+        self._forget_timer()
+        self._task = self.setting.loop.create_task(self._open(first, refused))
+
+    async def _open(self, first: memoryview, refused: Refused | None) -> None:
         opened = await self.setting.backend.connect(self.client)
         if isinstance(opened, Unreachable):
             self.watch.requests.take(first)
             self.speak(502)
             return
-        self._forget_timer()
         self.backend = opened
-        self.up = Flow(self, self.client, opened, self.watch.requests.take)
         self.down = Flow(self, opened, self.client, self.watch.answers.take)
         self.down.resume()
-        self.up.push(first)
-        if not self.up.held_back:
-            self.up.resume()
+        if self._gate is None:
+            self.up = Flow(self, self.client, opened, self.watch.requests.take)
+            self.up.push(first)
+        else:
+            self.up = gated = GatedFlow(self, self.client, opened, self.watch.requests.take, self._gate)
+            gated.follow(first, refused)
+        self.up.resume()
+        self._look_out()
 
     # -- ends, as they come
 
@@ -355,6 +419,23 @@ class Pair:
         """Answer in the backend's place, where no byte of an answer was given yet, and end the connection."""
         text = own_answer(status, head_only=self.watch.oldest_method == b"HEAD")
         self.watch.spoken(status)
+        self._say(text)
+
+    def refuse(self, refused: Refused) -> None:
+        """Answer a request that may not pass, after the answers to those before it."""
+        if refused.in_body and len(self.watch.waiting) == 1 and not self.watch.answer_begun:
+            self.speak(refused.status)
+        elif refused.in_body or self.watch.is_opaque:
+            self._abort()  # in the middle of an answer nothing else can be said
+        elif self.watch.waiting or (self.down is not None and self.down.held_back):
+            self._refusal = refused
+            self._look_out()
+        else:
+            self.watch.refused(refused.method, refused.target, refused.status)
+            head_only = refused.method == b"HEAD"
+            self._say(own_answer(refused.status, head_only=head_only, sentence=refused.sentence, allow=refused.allow))
+
+    def _say(self, text: bytes) -> None:
         try:
             self.client.send(text)
         except OSError:
@@ -367,6 +448,8 @@ class Pair:
         self._leaving = True
         self._stop_flows()
         if self.backend is not None:
+            if not self.watch.idle:  # what it has of a request must not look whole
+                self.backend.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self._let_go(self.backend)
         _end_writing(self.client)
         self.setting.loop.add_reader(self.client, self._ignore)
@@ -387,15 +470,37 @@ class Pair:
     def drain(self) -> None:
         """Finish the exchanges in flight, then close. A client that only just connected may still begin one."""
         self.draining = True
+        self._look_out()
         if self.up is not None:
             self.went_by()
         elif self._task is None:
             self._after(PATIENCE, self.close)
 
     def went_by(self) -> None:
-        """Some bytes were delivered: if we are draining, that may have been the last."""
-        if self.draining and self._at_rest():
+        """Some bytes were delivered; some of them may be what was waited for."""
+        if self._leaving:
+            return
+        if self._refusal is not None:
+            self.refuse(self._refusal)
+        elif self._gate is not None and self._gate.awaits_upgrade:
+            self._upgrade_answered()
+        elif self.draining and self._at_rest():
             self.setting.loop.call_soon(self._leave_if_at_rest)
+
+    def _look_out(self) -> None:
+        waits = self._gate is not None and self._gate.awaits_upgrade
+        self.attentive = self.draining or waits or self._refusal is not None
+
+    def _upgrade_answered(self) -> None:
+        if not isinstance(self.up, GatedFlow) or self._gate is None:
+            return
+        if self.watch.is_opaque and not self.watch.upgraded:
+            self._abort()  # nobody can say which language the connection speaks now
+        elif self.watch.upgraded or not self.watch.waiting:
+            verdict = self._gate.upgraded(self.watch.upgraded)
+            self._look_out()
+            self.up.follow(*verdict)
+            self.up.resume()
 
     def _leave_if_at_rest(self) -> None:
         if self.is_closed or self.up is None or not self.up.reading or not self._at_rest():
@@ -407,6 +512,7 @@ class Pair:
     def _at_rest(self) -> bool:
         return (
             self.watch.idle
+            and (self._gate is None or self._gate.at_boundary)
             and (self.up is None or not self.up.held_back)
             and (self.down is None or not self.down.held_back)
         )

@@ -1,0 +1,210 @@
+"""`only: declared`: lets through exactly the requests that match a declared method and path, byte for byte.
+
+It reads a request before anything of it is forwarded, forwards the bytes as they are, and re-arms at the next message.
+Knows no socket; the pair asks it what may go on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import unquote_to_bytes
+
+from gateway.relay.strict import Head, is_trailer, read_chunk_line, read_head
+
+_LONGEST_HEAD = 65536
+_LONGEST_LINE = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that may not go on, and what its client is told."""
+
+    status: int
+    sentence: str | None = None
+    allow: str | None = None
+    method: bytes = b""
+    target: bytes = b""
+    #: Its head was let through before; the fault is in its body.
+    in_body: bool = False
+
+
+class Routes:
+    """Declared methods and path templates, ready to be matched against raw paths."""
+
+    def __init__(self, declared: Iterable[tuple[str, str]]) -> None:
+        methods: dict[str, set[str]] = {}
+        for method, template in declared:
+            methods.setdefault(template, set()).add(method)
+        self._routes = [(_pattern(template), frozenset(allowed)) for template, allowed in methods.items()]
+
+    def judge(self, head: Head) -> Refused | None:
+        """Why this head may not pass; None where it may."""
+        allowed: set[str] = set()
+        for pattern, methods in self._routes:
+            found = pattern.fullmatch(head.path)
+            if found and not any(map(_climbs, found.groups())):
+                allowed |= methods
+        if not allowed:
+            return Refused(404, method=head.method, target=head.target)
+        if head.method.decode() not in allowed:
+            return Refused(405, allow=", ".join(sorted(allowed)), method=head.method, target=head.target)
+        return None
+
+
+class _Place(Enum):
+    HEAD = "head"
+    LENGTH = "length"
+    SIZE_LINE = "size line"
+    CHUNK = "chunk"
+    CHUNK_END = "chunk end"
+    TRAILER = "trailer"
+    UPGRADE = "upgrade"
+    OPEN = "open"
+    SHUT = "shut"
+
+
+class Gate:
+    """One connection's requests. `take` says which bytes may go on, and why no more may."""
+
+    __slots__ = ("_held", "_left", "_place", "_routes")
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self._place = _Place.HEAD
+        self._held = b""
+        #: Bytes of the body or chunk at hand that are still to come.
+        self._left = 0
+
+    @property
+    def at_boundary(self) -> bool:
+        return self._place is _Place.HEAD and not self._held
+
+    @property
+    def awaits_upgrade(self) -> bool:
+        """A request to upgrade went on; whether its connection still speaks HTTP is for the answer to say."""
+        return self._place is _Place.UPGRADE
+
+    def take(self, data: memoryview) -> tuple[bytes | memoryview, Refused | None]:
+        """Bytes that may go on, in order, and the refusal that ends them."""
+        if self._place is _Place.OPEN or (self._place is _Place.LENGTH and self._left > len(data)):
+            self._left -= len(data)
+            return data, None
+        self._held += data
+        return self._go_on()
+
+    def upgraded(self, yes: bool) -> tuple[bytes | memoryview, Refused | None]:
+        """The answer to an upgrade came: from here on everything passes, or requests are read again."""
+        if not yes:
+            self._place = _Place.HEAD
+            return self._go_on()
+        self._place = _Place.OPEN
+        passed, self._held = self._held, b""
+        return passed, None
+
+    def _go_on(self) -> tuple[bytes, Refused | None]:
+        passed: list[bytes] = []
+        at = 0
+        while True:
+            step = self._step(at)
+            if isinstance(step, Refused):
+                self._place, self._held = _Place.SHUT, b""
+                return b"".join(passed), step
+            if not step:
+                self._held = self._held[at:]
+                return b"".join(passed), None
+            passed.append(self._held[at : at + step])
+            at += step
+
+    def _step(self, at: int) -> int | Refused:
+        """How many more bytes may pass now; 0 where more must come first."""
+        if self._place is _Place.HEAD:
+            return self._pass_head(at)
+        if self._place in (_Place.LENGTH, _Place.CHUNK):
+            step = min(self._left, len(self._held) - at)
+            self._left -= step
+            if not self._left:
+                self._place = _Place.HEAD if self._place is _Place.LENGTH else _Place.CHUNK_END
+            return step
+        if self._place in (_Place.SIZE_LINE, _Place.CHUNK_END, _Place.TRAILER):
+            return self._pass_line(at)
+        return 0
+
+    def _pass_head(self, at: int) -> int | Refused:
+        end = self._held.find(b"\r\n\r\n", at) + 4
+        if end < 4:
+            return self._head_so_far(at)
+        if end - at > _LONGEST_HEAD:
+            return Refused(400, "The head is too long.")
+        head = read_head(self._held[at:end])
+        if isinstance(head, str):
+            return Refused(400, head)
+        refused = self._routes.judge(head)
+        if refused is not None:
+            return refused
+        self._left = head.length or 0
+        if head.upgrades:
+            if head.length != 0:
+                return Refused(400, "A request to upgrade has no body here.")
+            self._place = _Place.UPGRADE
+        elif head.length is None:
+            self._place = _Place.SIZE_LINE
+        elif head.length:
+            self._place = _Place.LENGTH
+        return end - at
+
+    def _head_so_far(self, at: int) -> int | Refused:
+        """An unfinished head: what can only get worse is refused now, so that nobody waits for its end in vain."""
+        first, ended, _ = self._held[at : at + _LONGEST_HEAD].partition(b"\n")
+        if len(self._held) - at > _LONGEST_HEAD:
+            return Refused(400, "The head is too long.")
+        if b"\n\n" in self._held[at:] or (ended and not first.endswith(b"\r")):
+            return Refused(400, "Lines end with CR and LF.")
+        return 0
+
+    def _pass_line(self, at: int) -> int | Refused:
+        end = self._held.find(b"\n", at) + 1
+        if not end:
+            return self._bad_body() if len(self._held) - at > _LONGEST_LINE else 0
+        line = self._held[at:end]
+        if not line.endswith(b"\r\n"):
+            return self._bad_body()
+        if not self._line_is_sound(line[:-2]):
+            return self._bad_body()
+        return end - at
+
+    def _line_is_sound(self, line: bytes) -> bool:
+        if self._place is _Place.CHUNK_END:
+            self._place = _Place.SIZE_LINE
+            return not line
+        if self._place is _Place.TRAILER:
+            if not line:
+                self._place = _Place.HEAD
+            return not line or is_trailer(line)
+        size = read_chunk_line(line)
+        if size is None:
+            return False
+        self._left = size
+        self._place = _Place.CHUNK if size else _Place.TRAILER
+        return True
+
+    def _bad_body(self) -> Refused:
+        return Refused(400, "The chunked body is malformed.", in_body=True)
+
+
+def _pattern(template: str) -> re.Pattern[bytes]:
+    """`{name}` stands for one part of a raw path without a slash; everything else stands for itself."""
+    parts = re.split(r"\{[^{}]*\}", template)
+    return re.compile(b"([^/]+)".join(re.escape(part.encode()) for part in parts))
+
+
+def _climbs(part: bytes) -> bool:
+    """Whether a backend that decodes and tidies paths would leave the declared one through this part."""
+    for _ in range(3):  # some decode more often than once
+        steps = [step.partition(b";")[0] for step in re.split(rb"[/\\]", part)]
+        if b"." in steps or b".." in steps:
+            return True
+        part = unquote_to_bytes(part)
+    return False

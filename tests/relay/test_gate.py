@@ -1,0 +1,315 @@
+"""`only: declared`: what may pass goes on byte for byte, and of anything else no byte reaches the backend."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.relay.gate import Gate, Refused, Routes
+from tests.relay.exchanges import EXCHANGES
+from tests.relay.rig import Door, Step, connect, play, relay_to, until
+
+_DECLARED = (
+    ("GET", "/people/{team}"),
+    ("POST", "/people/{team}"),
+    ("GET", "/people/{team}/{id}.json"),
+    ("DELETE", "/v1/a%20b"),
+    ("OPTIONS", "*"),
+)
+
+
+def _head(line: str, *fields: str) -> bytes:
+    return "\r\n".join([line, *(fields or ("Host: h",))]).encode("latin-1") + b"\r\n\r\n"
+
+
+def _take(*parts: bytes) -> tuple[bytes, Refused | None]:
+    gate = Gate(Routes(_DECLARED))
+    passed = b""
+    for part in parts:
+        some, refused = gate.take(memoryview(part))
+        passed += some
+        if refused is not None:
+            return passed, refused
+    return passed, None
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        _head("GET /people/red HTTP/1.1"),
+        _head("GET /people/red? HTTP/1.1"),
+        _head("GET /people/red?a=/../x HTTP/1.1"),
+        _head("GET /people/a%2Fb%20c HTTP/1.1"),
+        _head("GET /people/..a HTTP/1.1"),
+        _head("GET /people/red/7.json HTTP/1.1"),
+        _head("GET http://h/people/red HTTP/1.1"),
+        _head("GET /people/red HTTP/1.0", "Connection: keep-alive"),
+        _head("DELETE /v1/a%20b HTTP/1.1"),
+        _head("OPTIONS * HTTP/1.1"),
+        _head("GET /people/red HTTP/1.1", "Host: h", "X-N: caf\xe9", "zeta:1", "ZETA:  2 \t", "X:"),
+        _head("POST /people/red HTTP/1.1", "Host: h", "Content-Length: 5") + b"hello",
+        _head("POST /people/red HTTP/1.1", "Host: h", "Content-Length: 0"),
+        _head("POST /people/red HTTP/1.1", "Host: h", "Transfer-Encoding: Chunked")
+        + b"3;a=b\r\nabc\r\n00a\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n",
+    ],
+)
+def test_a_declared_request_passes_byte_for_byte_however_it_is_cut_and_the_gate_re_arms(request_bytes: bytes) -> None:
+    twice = request_bytes * 2
+    assert _take(twice) == (twice, None)
+    assert _take(*(bytes([byte]) for byte in twice)) == (twice, None)
+    assert _take(twice + _head("GET /secret HTTP/1.1"))[0] == twice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET / HTTP/1.1",
+        "GET /people HTTP/1.1",
+        "GET /people/ HTTP/1.1",
+        "GET //people/red HTTP/1.1",
+        "GET /people/red/ HTTP/1.1",
+        "GET /People/red HTTP/1.1",
+        "GET /%70eople/red HTTP/1.1",  # percent-encoding is not touched
+        "GET /people/.. HTTP/1.1",
+        "GET /people/. HTTP/1.1",
+        "GET /people/%2e%2E HTTP/1.1",
+        "GET /people/%252e%252e HTTP/1.1",
+        "GET /people/..%2fadmin HTTP/1.1",
+        "GET /people/a%2f..%2f..%2fadmin HTTP/1.1",
+        "GET /people/..%5cadmin HTTP/1.1",
+        "GET /people/..\\admin HTTP/1.1",
+        "GET /people/..;x HTTP/1.1",
+        "GET /people/red/../../admin.json HTTP/1.1",
+        "DELETE /v1/a+b HTTP/1.1",
+        "GET http://h/ HTTP/1.1",
+    ],
+)
+def test_a_path_that_is_not_declared_is_a_404(line: str) -> None:
+    passed, refused = _take(_head(line))
+    assert passed == b""
+    assert refused is not None
+    assert refused.status == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "HEAD", "get", "OPTIONS"])
+def test_a_method_that_is_not_declared_for_the_path_is_a_405_that_names_those_that_are(method: str) -> None:
+    passed, refused = _take(_head(f"{method} /people/red HTTP/1.1"))
+    assert passed == b""
+    assert refused is not None
+    assert (refused.status, refused.allow) == (405, "GET, POST")
+
+
+_POST = "POST /people/red HTTP/1.1"
+_AMBIGUOUS = {
+    "two lengths (PRQ-06)": _head(_POST, "Host: h", "Content-Length: 1", "Content-Length: 2"),
+    "two equal lengths": _head(_POST, "Host: h", "Content-Length: 1", "content-length: 1"),
+    "a list of lengths (PRQ-06)": _head(_POST, "Host: h", "Content-Length: 1, 1"),
+    "a signed length (PRQ-06)": _head(_POST, "Host: h", "Content-Length: +1"),
+    "a length in hex (PRQ-06)": _head(_POST, "Host: h", "Content-Length: 0x1"),
+    "an empty length": _head(_POST, "Host: h", "Content-Length:"),
+    "an enormous length": _head(_POST, "Host: h", "Content-Length: " + "9" * 30),
+    "a length of other digits": _head(_POST, "Host: h", "Content-Length: \xb2"),
+    "length and chunked (PRQ-06)": _head(_POST, "Host: h", "Content-Length: 4", "Transfer-Encoding: chunked"),
+    "two codings (PRQ-08)": _head(_POST, "Host: h", "Transfer-Encoding: gzip, chunked"),
+    "chunked twice": _head(_POST, "Host: h", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+    "a coding with a vertical tab": _head(_POST, "Host: h", "Transfer-Encoding: \x0bchunked"),
+    "identity": _head(_POST, "Host: h", "Transfer-Encoding: identity"),
+    "chunked in HTTP/1.0": _head("POST /people/red HTTP/1.0", "Transfer-Encoding: chunked"),
+    "a space before a colon": _head(_POST, "Host: h", "Content-Length : 4"),
+    "a folded line": _head(_POST, "Host: h", "X: a", " b"),
+    "a bare CR (PRQ-07)": _head(_POST, "Host: h", "X-A: \rTransfer-Encoding: chunked"),
+    "a bare LF": _head(_POST, "Host: h", "X-A: a\nTransfer-Encoding: chunked"),
+    "NUL": _head(_POST, "Host: h", "X-A: a\x00b"),
+    "a line without a colon": _head(_POST, "Host: h", "X-A"),
+    "a header without a name": _head(_POST, "Host: h", ": a"),
+    "no Host (PRQ-11)": _head(_POST, "A: b"),
+    "two Hosts (PRQ-11)": _head(_POST, "Host: a", "Host: a"),
+    "CONNECT (URL-14)": _head("CONNECT h:443 HTTP/1.1"),
+    "an authority as the target (URL-14)": _head("GET example.com:443 HTTP/1.1"),
+    "an absolute target of another host": _head("GET http://other/people/red HTTP/1.1"),
+    "an absolute target and no Host": _head("GET http://h/people/red HTTP/1.0", "A: b"),
+    "a star for GET": _head("GET * HTTP/1.1"),
+    "UTF-8 in the target (URL-16)": b"GET /people/caf\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "Latin-1 in the target (URL-16)": b"GET /people/caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n",
+    "a fragment": _head("GET /people/red#x HTTP/1.1"),
+    "two spaces": _head("GET  /people/red HTTP/1.1"),
+    "a space in the target": _head("GET /people/red HTTP/1.1 HTTP/1.1"),
+    "a tab": _head("GET\t/people/red HTTP/1.1"),
+    "another version": _head("GET /people/red HTTP/1.2"),
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP/0.9": b"GET /people/red\r\n",
+    "lines without CR": b"GET /people/red HTTP/1.1\nHost: h\n\n",
+    "one line without CR": b"GET /people/red HTTP/1.1\r\nHost: h\nX: y\r\n\r\n",
+    "an empty line first": b"\r\n" + _head("GET /people/red HTTP/1.1"),
+    "an upgrade to HTTP/2": _head("GET /people/red HTTP/1.1", "Host: h", "Upgrade: h2c", "HTTP2-Settings: AA"),
+    "an upgrade with a body": _head(_POST, "Host: h", "Upgrade: websocket", "Content-Length: 1"),
+    "a head without end": _head("GET /people/red HTTP/1.1", "Host: h", "X: " + "y" * 70_000)[:-4],
+}
+
+
+@pytest.mark.parametrize("name", _AMBIGUOUS)
+def test_a_head_that_two_readers_may_read_differently_is_a_400_and_nothing_passes(name: str) -> None:
+    text = _AMBIGUOUS[name]
+    step = 1 if len(text) < 1000 else 5000
+    for parts in ([text + b"\r\n\r\n"], [text[at : at + step] for at in range(0, len(text), step)] + [b"\r\n\r\n"]):
+        passed, refused = _take(*parts)
+        assert passed == b""
+        assert refused is not None
+        assert refused.status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"1;a\nb\r\nx\r\n0\r\n\r\n",  # PRQ-07
+        b"1\nx\r\n0\r\n\r\n",
+        b"1\r\nxy\r\n0\r\n\r\n",
+        b"1\r\nx\n0\r\n\r\n",
+        b"-1\r\n",
+        b"0x1\r\nx\r\n",
+        b" 1\r\nx\r\n",
+        b"\r\n",
+        b"11111111111111111\r\n",
+        b"0\r\nContent-Length: 5\r\n\r\n",
+        b"0\r\nX-T : 1\r\n\r\n",
+        b"0\r\n folded\r\n\r\n",
+        b"1" * 9000,
+    ],
+)
+def test_a_chunked_body_that_two_readers_may_read_differently_is_stopped_at_the_fault(body: bytes) -> None:
+    head = _head(_POST, "Host: h", "Transfer-Encoding: chunked")
+    passed, refused = _take(head + body)
+    assert refused is not None
+    assert (refused.status, refused.in_body) == (400, True)
+    assert (head + body).startswith(passed)
+
+
+_GET = _head("GET /people/red HTTP/1.1")
+_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+async def test_a_refused_request_gets_its_answer_and_the_backend_is_not_even_connected_to() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, notes):
+        for request, status in ((_head("GET /secret HTTP/1.1"), 404), (_head("PUT /people/red HTTP/1.1"), 405),
+                                (_AMBIGUOUS["length and chunked (PRQ-06)"], 400)):  # fmt: skip
+            near = await connect(port)
+            await near.send(request)
+            assert (await near.read_to_end()).startswith(b"HTTP/1.1 %d " % status)
+            assert near.saw == "end"
+            near.close()
+        with pytest.raises(BlockingIOError):
+            door.sock.accept()
+        assert notes.exchanges == [("GET", 404), ("PUT", 405), ("other", 400)]
+    door.close()
+
+
+async def test_a_refusal_waits_for_the_answers_to_the_requests_before_it() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, notes):
+        near = await connect(port)
+        await near.send(_GET + _GET + _head("GET /secret HTTP/1.1") + _GET)
+        far = await door.accept()
+        await far.read_until(len(_GET) * 2)
+        await far.send(_OK)
+        await near.read_until(len(_OK))
+        await far.send(_OK)
+        await near.read_to_end()
+        await far.read_to_end()
+        assert near.received.startswith(_OK + _OK + b"HTTP/1.1 404 ")
+        assert far.received == _GET + _GET
+        assert notes.exchanges == [("GET", 200), ("GET", 200), ("GET", 404)]
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_a_head_that_comes_in_pieces_reaches_the_backend_only_when_it_is_whole() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (relay, port, _):
+        near = await connect(port)
+        await near.send(_GET[:-1])
+        await until(lambda: relay.connections == 1)
+        with pytest.raises(BlockingIOError):
+            door.sock.accept()
+        await near.send(_GET[-1:])
+        far = await door.accept()
+        await far.read_until(len(_GET))
+        assert far.received == _GET
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_a_fault_in_a_body_ends_both_connections_and_the_backend_sees_a_reset() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, _notes):
+        near = await connect(port)
+        head = _head(_POST, "Host: h", "Transfer-Encoding: chunked")
+        await near.send(head)
+        far = await door.accept()
+        await near.send(b"1\r\nx\r\n1\nGET /admin")
+        assert (await near.read_to_end()).startswith(b"HTTP/1.1 400 ")
+        await far.read_to_end()
+        assert far.received in (head, head + b"1\r\nx\r\n")  # the kernel may drop what a reset overtakes
+        assert far.saw == "reset"
+        near.close()
+        far.close()
+    door.close()
+
+
+_UPGRADE = _head("GET /people/red HTTP/1.1", "Host: h", "Connection: Upgrade", "Upgrade: websocket")
+
+
+async def test_after_a_101_everything_passes() -> None:
+    steps: list[Step] = [
+        ("client", _UPGRADE),
+        ("server", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+        ("client", b"\x81\x85GET /secret HTTP/1.1\r\n\r\n"),
+        ("server", b"\x81\x05Hello"),
+        ("server", "end"),
+    ]
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, _notes):
+        assert await play(steps, door, port) == await play(steps, door, door.port)
+    door.close()
+
+
+async def test_what_follows_a_request_to_upgrade_is_held_until_its_answer_says_what_it_is() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, _notes):
+        near = await connect(port)
+        await near.send(_UPGRADE + _GET + _head("GET /secret HTTP/1.1"))
+        far = await door.accept()
+        await far.read_until(len(_UPGRADE))
+        assert far.received == _UPGRADE
+        await far.send(_OK)  # no upgrade after all: requests are read again
+        await far.read_until(len(_UPGRADE + _GET))
+        assert far.received == _UPGRADE + _GET
+        await far.send(_OK)
+        assert (await near.read_to_end()).startswith(_OK + _OK + b"HTTP/1.1 404 ")
+        near.close()
+        far.close()
+    door.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["a plain GET", "a chunked request in uneven writes", "three pipelined requests", "a large answer"]
+)
+async def test_declared_exchanges_are_the_same_bytes_as_without_the_gate(name: str) -> None:
+    everything = (("GET", "/"), ("POST", "/in"), ("GET", "/1"), ("GET", "/2"), ("POST", "/3"))
+    steps: list[Step] = []
+    for who, what in EXCHANGES[name]:
+        whole = (
+            what.replace(b"POST /3 HTTP/1.1\r\n", b"POST /3 HTTP/1.1\r\nHost: h\r\n")
+            if who == "client" and isinstance(what, bytes)
+            else what
+        )
+        steps.append((who, whole))
+    if name == "a chunked request in uneven writes":
+        steps = [("client", b"".join(what for who, what in steps if who == "client" and isinstance(what, bytes))),
+                 *(step for step in steps if step[0] == "server" or step[1] == "end")]  # fmt: skip
+    door = Door()
+    async with relay_to(door, declared=everything) as (_, port, notes):
+        assert await play(steps, door, port) == await play(steps, door, door.port)
+        assert notes.opaques == 0
+    door.close()
