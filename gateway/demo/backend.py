@@ -76,7 +76,9 @@ class _Loads:
 
 @dataclass
 class _Directory:
-    teams: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {team: team_records(team) for team in TEAMS})
+    teams: dict[str, list[dict[str, Any]]] = field(
+        default_factory=lambda: {team: list(team_records(team)) for team in TEAMS}
+    )
     loads: _Loads = field(default_factory=_Loads)
 
     async def list_people(self, request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from typing import Any
 
 #: How many people each team has. `platform` is the one whose list is about 140 KB.
@@ -10,10 +11,17 @@ TEAMS = {"platform": 63, "payments": 24, "support": 8}
 #: What a caller may ask a list to load on top of the plain record.
 BLOCKS = ("stats", "history")
 
+# One name a line would be a page of names.
+# fmt: off
 _FIRST = (
-    "Ada Bruno Chen Dalia Emeka Farah Goran Hana Ines Jonas Kofi Leila Mateo Nadia Omar Petra Quinn Ravi Sofia Tariq"
+    "Ada", "Bruno", "Chen", "Dalia", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas",
+    "Kofi", "Leila", "Mateo", "Nadia", "Omar", "Petra", "Quinn", "Ravi", "Sofia", "Tariq",
 )
-_LAST = "Almeida Becker Costa Dubois Eriksen Fischer Garcia Haddad Ivanova Jansen Kowalski Larsen Moreau Novak Okafor"
+_LAST = (
+    "Almeida", "Becker", "Costa", "Dubois", "Eriksen", "Fischer", "Garcia", "Haddad",
+    "Ivanova", "Jansen", "Kowalski", "Larsen", "Moreau", "Novak", "Okafor",
+)
+# fmt: on
 _TITLES = (
     "Software Engineer II",
     "Senior Site Reliability Engineer",
@@ -28,9 +36,10 @@ _EVENTS = ("TITLE_CHANGE", "TRANSFER", "SALARY_REVIEW", "LEAVE", "EQUIPMENT")
 _STREETS = ("Harbour Street", "Mill Lane", "Station Road", "Orchard Avenue", "Castle Square")
 
 
-def team_records(team: str) -> list[dict[str, Any]]:
-    """Everyone of one of the `TEAMS`, in full."""
-    return [_record(team, number) for number in range(TEAMS[team])]
+@cache
+def team_records(team: str) -> tuple[dict[str, Any], ...]:
+    """Everyone of one of the `TEAMS`, in full; made once, so nobody may change a record in place."""
+    return tuple(_record(team, number) for number in range(TEAMS[team]))
 
 
 def new_record(team: str, number: int, name: str, title: str, email: str) -> dict[str, Any]:
@@ -43,7 +52,7 @@ def new_record(team: str, number: int, name: str, title: str, email: str) -> dic
 def _record(team: str, number: int) -> dict[str, Any]:
     # A seed for each person, so that adding a person or a team moves nobody else.
     rng = random.Random(f"{team}/{number}")  # noqa: S311 (made-up data, not a secret)
-    first, last = _pick(rng, _FIRST.split()), _pick(rng, _LAST.split())
+    first, last = _pick(rng, _FIRST), _pick(rng, _LAST)
     login = f"{first}.{last}.{number}".lower()
     return {
         "id": _identity(team, number),
@@ -71,7 +80,7 @@ def _record(team: str, number: int) -> dict[str, Any]:
             "geo": {"lat": _decimal(rng, 90, 6), "lon": _decimal(rng, 180, 6)},
         },
         "salary": {"amount": 40_000 + rng.getrandbits(16), "currency": "EUR", "bonus_pct": _decimal(rng, 20, 2)},
-        "emergency_contact": {"name": f"{_pick(rng, _FIRST.split())} {last}", "phone": "+1-555-0100", "relation": None},
+        "emergency_contact": {"name": f"{_pick(rng, _FIRST)} {last}", "phone": "+1-555-0100", "relation": None},
         "badge": {"no": f"B{rng.getrandbits(24):08d}", "doors": ["MAIN", "GARAGE", "LAB-2"], "lost": False},
         "notes": None if number % 3 else "Migrated from the 2009 directory. Do not edit by hand.",
         "created_by": "batch_import",
@@ -109,7 +118,7 @@ def _event(rng: random.Random, number: int) -> dict[str, Any]:
     }
 
 
-def _pick(rng: random.Random, choices: list[str] | tuple[str, ...]) -> str:
+def _pick(rng: random.Random, choices: tuple[str, ...]) -> str:
     return choices[rng.getrandbits(32) % len(choices)]
 
 
