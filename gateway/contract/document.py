@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,30 +28,51 @@ class Place(NamedTuple):
 class Marks:
     """Where every key and list item of the read containers is written, asked by the container itself.
 
-    Kept beside the data, by identity, so that the data stay plain dicts and lists.
+    Kept beside the data, by identity, so that the data stay plain dicts and lists. A place is packed into one integer:
+    a large contract has some hundred thousand.
     """
 
     def __init__(self) -> None:
-        self._marks: dict[int, tuple[Any, dict[str | int, Place]]] = {}
+        self._marks: dict[int, tuple[Any, str, Mapping[str | int, int | Place]]] = {}
 
-    def note(self, container: Any, places: dict[str | int, Place]) -> None:
+    def note(self, container: Any, file: str, places: Mapping[str | int, int | Place]) -> None:
         # The container is held so that its identity is not given to another one.
-        self._marks[id(container)] = (container, places)
+        self._marks[id(container)] = (container, file, places)
 
-    def of(self, container: Any) -> Mapping[str | int, Place]:
-        found = self._marks.get(id(container))
-        return found[1] if found else {}
+    def copied(self, copy: Any, container: Any) -> None:
+        """A changed copy of a container is written where the container is."""
+        if id(container) in self._marks:
+            _, file, places = self._marks[id(container)]
+            self.note(copy, file, places)
+
+    def of(self, container: Any) -> dict[str | int, Place]:
+        return {key: place for key in self._keys(container) if (place := self._place(container, key)) is not None}
 
     def place(self, root: Any, path: Path, otherwise: Place) -> Place:
         """The place of the deepest key of `path` that is written."""
         place, node = otherwise, root
         for part in path:
-            place = self.of(node).get(part, place)
+            place = self._place(node, part) or place
             try:
                 node = node[part]
             except (KeyError, IndexError, TypeError):
                 break
         return place
+
+    def _keys(self, container: Any) -> Iterable[str | int]:
+        found = self._marks.get(id(container))
+        return found[2] if found else ()
+
+    def _place(self, container: Any, key: str | int) -> Place | None:
+        found = self._marks.get(id(container))
+        packed = found[2].get(key) if found else None
+        if found is None or packed is None:
+            return None
+        return packed if isinstance(packed, Place) else Place(found[1], (packed >> 20) + 1, (packed & 0xFFFFF) + 1)
+
+
+def _packed(mark: Any) -> int:
+    return int(mark.line) << 20 | min(int(mark.column), 0xFFFFF)
 
 
 @dataclass(slots=True)
@@ -59,10 +80,11 @@ class _Open:
     """A mapping or list whose end has not been read yet."""
 
     value: Any
-    path: Path
+    is_mapping: bool
     anchor: str | None
+    #: Nodes read before it.
     before: int
-    places: dict[str | int, Place] = field(default_factory=dict)
+    places: dict[str | int, int] = field(default_factory=dict)
     key: str | None = None
     height: int = 1
 
@@ -138,15 +160,16 @@ class _Composer:
     def compose(self, events: Iterator[Any]) -> None:
         documents = 0
         for event in events:
-            if isinstance(event, yaml.ScalarEvent):
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
                 self._scalar(event)
-            elif isinstance(event, yaml.CollectionStartEvent):
-                self._start(event)
-            elif isinstance(event, yaml.CollectionEndEvent):
+            elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                self._start(event, kind is yaml.MappingStartEvent)
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 self._end()
-            elif isinstance(event, yaml.AliasEvent):
+            elif kind is yaml.AliasEvent:
                 self._alias(event)
-            elif isinstance(event, yaml.DocumentStartEvent):
+            elif kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents == 2:
                     self.refuse(event.start_mark, (), "a second document starts here; write one document in a file")
@@ -156,19 +179,20 @@ class _Composer:
             raise _Stop
 
     def _scalar(self, event: Any) -> None:
-        text, path = event.value, self._path()
+        text = event.value
         self._nodes += 1
         if event.tag is not None:
-            self.refuse(event.start_mark, path, f"the tag {quoted(event.tag)} is not read; leave it out")
+            self.refuse(event.start_mark, self._path(), f"the tag {quoted(event.tag)} is not read; leave it out")
         if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-            self.refuse(event.start_mark, path, "half of a surrogate pair is not text; write the whole character")
+            message = "half of a surrogate pair is not text; write the whole character"
+            self.refuse(event.start_mark, self._path(), message)
             text = "?"
-        if self._wants_key():
+        if self._stack and self._stack[-1].is_mapping and self._stack[-1].key is None:
             self._key(event, text)
             return
         value = plain_scalar(text) if event.implicit[0] else text
         if isinstance(value, _NoNumber):
-            self.refuse(event.start_mark, path, value.reason)
+            self.refuse(event.start_mark, self._path(), value.reason)
             value = None
         self._put(value, event.start_mark, 0)
         if event.anchor:
@@ -177,39 +201,35 @@ class _Composer:
     def _key(self, event: Any, text: str) -> None:
         frame = self._stack[-1]
         if text == "<<" and event.implicit[0]:
-            self.refuse(
-                event.start_mark,
-                (*frame.path, text),
-                "`<<` is no key of YAML 1.2; write the keys out, or use `$ref` in a schema",
-            )
-        if text in frame.value:
-            first = frame.places[text].line
-            self.refuse(
-                event.start_mark, (*frame.path, text), f"this key is already written on line {first}; write it once"
-            )
+            message = "`<<` is no key of YAML 1.2; write the keys out, or use `$ref` in a schema"
+            self.refuse(event.start_mark, (*self._path(), text), message)
+        if text in frame.places:
+            message = f"this key is already written on line {(frame.places[text] >> 20) + 1}; write it once"
+            self.refuse(event.start_mark, (*self._path(), text), message)
+        else:
+            frame.places[text] = _packed(event.start_mark)
         frame.key = text
-        frame.places[text] = Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
         if event.anchor:
             self._anchors[event.anchor] = (text, 1, 0)
 
-    def _start(self, event: Any) -> None:
-        path = self._path()
+    def _start(self, event: Any, is_mapping: bool) -> None:
         self._nodes += 1
         if event.tag is not None:
-            self.refuse(event.start_mark, path, f"the tag {quoted(event.tag)} is not read; leave it out")
+            self.refuse(event.start_mark, self._path(), f"the tag {quoted(event.tag)} is not read; leave it out")
         if self._wants_key():
-            self.refuse(event.start_mark, path, "a key must be text; quote it where it starts with `{`, `[` or `?`")
+            message = "a key must be text; quote it where it starts with `{`, `[` or `?`"
+            self.refuse(event.start_mark, self._path(), message)
             raise _Stop
         if len(self._stack) == DEEPEST:
             self.refuse(event.start_mark, (), f"this is more than {DEEPEST} levels deep; move a part out with `$ref`")
             raise _Stop
-        value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+        value: Any = {} if is_mapping else []
         self._put(value, event.start_mark, 0, opened=True)
-        self._stack.append(_Open(value, path, event.anchor, self._nodes - 1))
+        self._stack.append(_Open(value, is_mapping, event.anchor, self._nodes - 1))
 
     def _end(self) -> None:
         frame = self._stack.pop()
-        self.marks.note(frame.value, frame.places)
+        self.marks.note(frame.value, self.file, frame.places)
         if frame.anchor:
             self._anchors[frame.anchor] = (frame.value, self._nodes - frame.before, frame.height)
         if self._stack:
@@ -219,11 +239,10 @@ class _Composer:
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self._anchors:
-            open_ = any(frame.anchor == event.anchor for frame in self._stack)
-            why = "stands inside what it repeats" if open_ else "is not written above"
-            self.refuse(
-                event.start_mark, self._path(), f"the anchor of the alias `*{event.anchor}` {why}; write it out"
-            )
+            is_open = any(frame.anchor == event.anchor for frame in self._stack)
+            why = "stands inside what it repeats" if is_open else "is not written above"
+            message = f"the anchor of the alias `*{event.anchor}` {why}; write it out"
+            self.refuse(event.start_mark, self._path(), message)
             raise _Stop
         value, nodes, height = self._anchors[event.anchor]
         self._nodes += nodes
@@ -237,25 +256,31 @@ class _Composer:
         self._put(value, event.start_mark, height)
 
     def _wants_key(self) -> bool:
-        return bool(self._stack) and self._stack[-1].key is None and isinstance(self._stack[-1].value, dict)
+        return bool(self._stack) and self._stack[-1].is_mapping and self._stack[-1].key is None
 
     def _path(self) -> Path:
-        """Where the next node belongs."""
-        if not self._stack:
-            return ()
-        frame = self._stack[-1]
-        if isinstance(frame.value, list):
-            return (*frame.path, len(frame.value))
-        return frame.path if frame.key is None else (*frame.path, frame.key)
+        """Where the next node belongs; only a refusal asks."""
+        path: list[str | int] = []
+        for frame in self._stack:
+            if not frame.is_mapping:
+                path.append(len(frame.value))
+            elif frame.key is not None:
+                path.append(frame.key)
+        # An open list already holds the container that is open inside it.
+        for depth, frame in enumerate(self._stack[:-1]):
+            if not frame.is_mapping:
+                path[depth] = len(frame.value) - 1
+        return tuple(path)
 
     def _put(self, value: Any, mark: Any, height: int, opened: bool = False) -> None:
         if not self._stack:
             self.root = value
             return
         frame = self._stack[-1]
-        frame.height = max(frame.height, height + 1)
-        if isinstance(frame.value, list):
-            frame.places[len(frame.value)] = Place(self.file, mark.line + 1, mark.column + 1)
+        if height >= frame.height:
+            frame.height = height + 1
+        if not frame.is_mapping:
+            frame.places[len(frame.value)] = _packed(mark)
             frame.value.append(value)
             return
         assert frame.key is not None
@@ -284,7 +309,7 @@ def plain_scalar(text: str) -> Any:
     """The value of an unquoted scalar in the YAML 1.2 core schema; what is no word or number of it is text."""
     if text in _WORDS:
         return _WORDS[text]
-    if text[:1] not in "+-.0123456789":
+    if text[0] not in "+-.0123456789":
         return text
     if _INTEGER.fullmatch(text):
         return int(text) if len(text) <= 1000 else _NoNumber("a number of over 1000 digits is not read; quote it")

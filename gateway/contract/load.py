@@ -85,7 +85,7 @@ def _resolved(reading: Reading, root: dict[str, Json], environment: Mapping[str,
     for section in ("gateway", "backends"):
         if section in root:
             resolved[section] = resolve(root[section], (section,), environment, marks, reading.refuse)
-    marks.note(resolved, dict(marks.of(root)))
+    marks.copied(resolved, root)
     return resolved
 
 

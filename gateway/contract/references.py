@@ -125,7 +125,7 @@ def open_contract(path: FilePath) -> Files | tuple[Refusal, ...]:
         message = "the contract is a mapping; write `version: 1`, `backends` and `endpoints`"
         return (*document.refusals, Refusal(document.file, 1, 1, "", message))
     files.merged = dict(document.value)
-    marks.note(files.merged, dict(marks.of(document.value)))
+    marks.copied(files.merged, document.value)
     _merge_included(files)
     if any(not document.whole for document in files.documents.values()):
         return tuple(files.refusals)
@@ -196,7 +196,8 @@ def _merge(files: Files, file: str, section: str, value: Json) -> None:
     known = files.merged.get(section)
     if known is not None and not isinstance(known, dict):
         return  # refused where it is written
-    places = dict(files.marks.of(known or {}))
+    places = files.marks.of(known or {})
+    theirs = files.marks.of(value)
     together = dict(known or {})
     for name, entry in value.items():
         if name in together:
@@ -205,13 +206,13 @@ def _merge(files: Files, file: str, section: str, value: Json) -> None:
             files.refusals.append(files.refusal(file, (section, name), message))
             continue
         together[name] = entry
-        places[name] = files.marks.of(value)[name]
+        places[name] = theirs[name]
     files.merged[section] = together
-    files.marks.note(together, places)
+    files.marks.note(together, files.name(file), places)
     if known is None:
-        outer = dict(files.marks.of(files.merged))
+        outer = files.marks.of(files.merged)
         outer.setdefault(section, files.marks.of(files.documents[file].value)[section])
-        files.marks.note(files.merged, outer)
+        files.marks.note(files.merged, files.name(file), outer)
 
 
 def _read(file: FilePath, shown: str, marks: Marks) -> Document:

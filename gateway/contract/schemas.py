@@ -12,6 +12,7 @@ from gateway.contract.refusal import Path
 from gateway.json_pointer import pointer_of
 from gateway.schema import Schema, SchemaFault, bundle, compile_schema
 from gateway.schema.keywords import subschemas
+from gateway.schema.relation import Fits, fits_slice
 
 Json = Any
 
@@ -34,6 +35,7 @@ class Schemas:
         self._names: dict[Target, str] = {}
         self._targets: dict[str, Target] = {}
         self._rebased: dict[Target, Json] = {}
+        self._slices: dict[tuple[int, int], Fits] = {}
         self._met_refused = False
 
     def compile(self, node: Json, path: Path) -> Schema | None:
@@ -43,6 +45,13 @@ class Schemas:
             return found
         self._refuse(found, node, path)
         return None
+
+    def slice_fits(self, full: Schema, view: Schema) -> Fits:
+        """Whether every full answer, once cut to the view, satisfies it; asked once of a pair."""
+        pair = (id(full), id(view))  # both are held by `_compiled`
+        if pair not in self._slices:
+            self._slices[pair] = fits_slice(full, view, formats=self.formats)
+        return self._slices[pair]
 
     def compile_input(self, node: Json, path: Path) -> Schema | None:
         """The schema of an endpoint's arguments: an object, closed where it does not say otherwise."""

@@ -40,7 +40,7 @@ def resolve(node: Any, path: Path, environment: Mapping[str, str], marks: Marks,
     items = node.items() if isinstance(node, dict) else enumerate(node)
     values = [(key, resolve(item, (*path, key), environment, marks, report)) for key, item in items]
     copy: Any = dict(values) if isinstance(node, dict) else [item for _, item in values]
-    marks.note(copy, dict(marks.of(node)))
+    marks.copied(copy, node)
     return copy
 
 

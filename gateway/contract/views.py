@@ -14,7 +14,7 @@ from gateway.contract.refusal import Path, nearest, quoted
 from gateway.contract.schemas import Schemas
 from gateway.projection import Projection, compile_jmespath, import_python
 from gateway.schema import Schema
-from gateway.schema.relation import No, Unknown, fits_slice
+from gateway.schema.relation import No, Unknown
 
 Json = Any
 
@@ -85,13 +85,13 @@ def _check_slice(reader: Reader, shown: Schema, outputs: Mapping[str, Schema], p
     """Class 5: every valid full answer fills the slice."""
     for status, full in outputs.items():
         of = "" if len(outputs) == 1 else f" with status {status}"
-        match fits_slice(full, shown, formats=reader.schemas.formats):
+        match reader.schemas.slice_fits(full, shown):
             case No() as no:
                 where = f" at `{no.path}`" if no.path else ""
                 reader.reading.refuse(
                     path,
-                    f"some full answer{of} cannot fill this slice{where}: {no.reason}, as in {quoted(no.counterexample)};"
-                    " let the view allow it, or let the full `output` rule it out",
+                    f"some full answer{of} cannot fill this slice{where}: {no.reason}, as in {quoted(no.counterexample)}"
+                    "; let the view allow it, or let the full `output` rule it out",
                 )
             case Unknown() as unknown:
                 reader.reading.warn(
