@@ -54,6 +54,7 @@ class _Bundling:
         #: its name keeps the id its own.
         self._names: dict[int, tuple[str, Any]] = {}
         self._refs: dict[str, str] = {}
+        self._kept: set[str] = set()
         self._waiting: list[tuple[str, Any, Path]] = []
         self.definitions: dict[str, Any] = {}
         self.faults: list[SchemaFault] = []
@@ -103,20 +104,21 @@ class _Bundling:
         if isinstance(target, str):
             self.faults.append(SchemaFault(path, f"`{ref}` cannot be resolved: {target}"))
             return ref
-        at = target[0]
-        if at[:1] == ("$defs",):
-            # A reference into a definition keeps that definition.
-            name = str(at[1])
-            self._definition(name, self._own[name])
-            return ref
+        if target[0][:1] == ("$defs",):
+            self._keep(str(target[0][1]))
         return ref
+
+    def _keep(self, name: str) -> None:
+        """A definition of the root that something refers to, or into."""
+        if name not in self._kept:
+            self._kept.add(name)
+            self._waiting.append((name, self._own[name], ("$defs", name)))
 
     def _definition(self, wanted: str, raw: Any) -> str:
         name, _ = self._names.get(id(raw), ("", None))
         if not name:
-            name = wanted
-            taken = {used for used, _ in self._names.values()} | {own for own in self._own if self._own[own] is not raw}
-            number = 2
+            name, number = wanted, 2
+            taken = {used for used, _ in self._names.values()} | self._own.keys()
             while name in taken:
                 name, number = f"{wanted}_{number}", number + 1
             self._names[id(raw)] = name, raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -20,6 +21,8 @@ from gateway.schema.violation import Violation
 #: At most so many members of an enum, or names of properties, in one sentence.
 _LISTED = 10
 _MISSING = object()
+#: Keys that the engine's paths give as numbers.
+_DIGITS = re.compile(r"\+?[0-9]{1,20}")
 
 
 def violations_of(
@@ -64,18 +67,18 @@ def _told(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> It
     kind = error.kind
     match kind:
         case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
-            declared = _declared(document, error.schema_path[:-1])
+            declared = _declared(document, _written_at(document, error)[:-1])
             for name in names:
                 hint = did_you_mean(name, declared) or _or_one_of(declared)
                 message = f"{_quoted(name)} is not declared{hint}"
-                yield _violation(error, document, value, message, [*error.instance_path, name])
+                yield _violation(error, document, value, message, name)
         case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
             yield from _of_branches(error, branches, document, value)
         case Kind.PropertyNames(error=inner):
             message = f"the key {_quoted(inner.instance)} is not allowed: {sentence(inner, document)}"
             yield _violation(error, document, value, message, rule="propertyNames")
         case _:
-            yield _violation(error, document, value, sentence(error, document, _at(value, error.instance_path)))
+            yield _violation(error, document, value, sentence(error, document, _at(value, _found_at(value, error))))
 
 
 def _of_branches(
@@ -86,15 +89,15 @@ def _of_branches(
     wanted = [_type_at(branch, here) for branch in branches]
     types = [name for names in wanted if names for name in names]
     if types and all(wanted):
-        found = type_name(_at(value, error.instance_path))
+        found = type_name(_at(value, _found_at(value, error)))
         yield _violation(error, document, value, f"expected {_either(dict.fromkeys(types))}, found {found}")
         return
     told_apart = _told_apart(branches)
     if told_apart:
-        path, schema_path, options = told_apart
-        found = type_name(_at(value, path))
+        inner, options = told_apart
+        found = type_name(_at(value, _found_at(value, inner)))
         message = f"expected one of {_listed(options)}, found {found}"
-        yield Violation(pointer_of(path), "enum", message, _pointer(document, schema_path), found)
+        yield _violation(inner, document, value, message, rule="enum")
         return
     candidates = [branch for branch in branches if branch]
     if not candidates:
@@ -106,22 +109,20 @@ def _of_branches(
 
 def _told_apart(
     branches: list[list[jsonschema_rs.ValidationError]],
-) -> tuple[list[str | int], list[str | int], list[Any]] | None:
-    """Where all branches want another constant at one place, as a discriminator does: the place and the constants."""
-    places: list[dict[tuple[str | int, ...], tuple[list[str | int], list[Any]]]] = []
+) -> tuple[jsonschema_rs.ValidationError, list[Any]] | None:
+    """Where all branches want another constant at one place, as a discriminator does: an error there, the constants."""
+    places: list[dict[tuple[str | int, ...], tuple[jsonschema_rs.ValidationError, list[Any]]]] = []
     for branch in branches:
         places.append({})
         for error in branch:
             if isinstance(error.kind, Kind.Constant):
-                places[-1][tuple(error.instance_path)] = error.schema_path, [error.kind.expected_value]
+                places[-1][tuple(error.instance_path)] = error, [error.kind.expected_value]
             elif isinstance(error.kind, Kind.Enum):
-                places[-1][tuple(error.instance_path)] = error.schema_path, error.kind.options
-    if len(places) < 2:
-        return None
-    common = [path for path in places[0] if all(path in place for place in places)]
+                places[-1][tuple(error.instance_path)] = error, error.kind.options
+    common = [path for path in places[0] if all(path in place for place in places)] if len(places) > 1 else []
     if not common:
         return None
-    return list(common[0]), places[0][common[0]][0], [option for place in places for option in place[common[0]][1]]
+    return places[0][common[0]][0], [option for place in places for option in place[common[0]][1]]
 
 
 def _type_at(branch: list[jsonschema_rs.ValidationError], here: int) -> list[str] | None:
@@ -148,23 +149,55 @@ def _violation(
     document: Any,
     value: Any,
     message: str,
-    path: list[str | int] | None = None,
+    key: str | None = None,
     rule: str | None = None,
 ) -> Violation:
-    where = error.instance_path if path is None else path
-    found = type_name(_at(value, where))
-    return Violation(pointer_of(where), rule or _rule(error), message, _pointer(document, error.schema_path), found)
+    where = _found_at(value, error) + ([] if key is None else [key])
+    schema_path = pointer_of(_written_at(document, error))
+    return Violation(pointer_of(where), rule or _rule(error), message, schema_path, type_name(_at(value, where)))
 
 
-def _pointer(document: Any, path: list[str | int]) -> str:
-    """A place in the document as it was written: patterns are not spelled as in the engine."""
+def _found_at(value: Any, error: jsonschema_rs.ValidationError) -> list[str | int]:
+    """The place in the value. The engine's own path lacks empty keys and has numbers for keys of digits."""
+    fitting = list(islice(_readings(value, error.instance_path), 8))
+    if len(fitting) > 1:
+        return next((path for path in fitting if _at(value, path) == error.instance), fitting[0])
+    return fitting[0] if fitting else []
+
+
+def _readings(value: Any, path: list[str | int]) -> Iterator[list[str | int]]:
+    """Every path in the value that the engine may have meant."""
+    if not path:
+        yield []
+    elif isinstance(value, (list, tuple)) and isinstance(path[0], int) and path[0] < len(value):
+        yield from ([path[0], *rest] for rest in _readings(value[path[0]], path[1:]))
+    elif isinstance(value, dict):
+        for key in _keys_meant(value, path[0]):
+            yield from ([key, *rest] for rest in _readings(value[key], path[1:]))
+    if isinstance(value, dict) and "" in value:
+        yield from (["", *rest] for rest in _readings(value[""], path))
+
+
+def _keys_meant(holder: dict[str, Any], part: str | int) -> list[str]:
+    if isinstance(part, str):
+        return [part] if part in holder else []
+    return [key for key in holder if _DIGITS.fullmatch(key) and int(key) == part]
+
+
+def _written_at(document: Any, error: jsonschema_rs.ValidationError) -> list[str | int]:
+    """The place in the document as it was written: the engine's path, with its keys and patterns put right."""
     written: list[str | int] = []
-    for part in path:
-        if isinstance(document, dict) and part not in document:
-            part = next((key for key in document if isinstance(key, str) and translate(key) == part), part)
+    for part in error.schema_path:
+        if isinstance(document, dict):
+            keys = _keys_meant(document, part) or [key for key in document if translate(key) == part]
+            if not keys and "" in document:
+                written.append("")
+                document = document[""]
+                keys = _keys_meant(document, part) if isinstance(document, dict) else []
+            part = keys[0] if keys else part
         written.append(part)
         document = _node(document, [part])
-    return pointer_of(written)
+    return written
 
 
 def _rule(error: jsonschema_rs.ValidationError) -> str:
@@ -189,7 +222,7 @@ def sentence(error: jsonschema_rs.ValidationError, document: Any, value: Any = _
         case Kind.Type(types=types):
             return f"expected {_either(types)}, found {found}"
         case Kind.Required(property=name):
-            beside = _trigger(document, error.schema_path, name, value) if rule == "dependentRequired" else ""
+            beside = _trigger(document, error, name, value) if rule == "dependentRequired" else ""
             return f"{_quoted(name)} is required{beside} and missing"
         case Kind.Enum(options=options):
             if not options:
@@ -221,14 +254,14 @@ def sentence(error: jsonschema_rs.ValidationError, document: Any, value: Any = _
         case Kind.MaxProperties(limit=limit):
             return f"expected at most {_counted(limit, 'key')}, found object of {len(value)}"
         case Kind.Pattern(pattern=pattern):
-            written = _node(document, error.schema_path)
+            written = _node(document, _written_at(document, error))
             return f"expected a string that matches {written if isinstance(written, str) else pattern}, found {found}"
         case Kind.Format(format=name):
             return f"expected a string of format {name}, found {found}"
         case Kind.UniqueItems():
             return "expected items that all differ, found array with equal ones"
         case Kind.Contains():
-            return _of_contains(rule, document, error.schema_path)
+            return _of_contains(rule, document, _written_at(document, error))
         case Kind.UnevaluatedItems():
             return "expected no further items, found array with more than are declared"
         case Kind.FalseSchema():
@@ -255,8 +288,8 @@ def _of_contains(rule: str, document: Any, schema_path: list[str | int]) -> str:
     return "expected an item fitting `contains`, found array without one"
 
 
-def _trigger(document: Any, schema_path: list[str | int], name: str, value: Any) -> str:
-    dependent = _node(document, schema_path)
+def _trigger(document: Any, error: jsonschema_rs.ValidationError, name: str, value: Any) -> str:
+    dependent = _node(document, _written_at(document, error))
     if isinstance(dependent, dict) and isinstance(value, dict):
         for key, names in dependent.items():
             if key in value and name in names:
