@@ -64,7 +64,7 @@ def encode(value: Any) -> bytes:
     except TypeError as fault:
         if "64-bit" not in str(fault):
             raise ValueError(str(fault)) from fault
-        text = orjson.dumps(_with_wide_integers(value), option=_OPTIONS)
+        text = _dumped_wide(value)
     # orjson writes NaN and Infinity as null
     if b"null" in text and _holds_non_finite(value):
         raise ValueError("NaN and Infinity are not JSON")
@@ -130,6 +130,13 @@ def _holds_non_finite(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_holds_non_finite(item) for item in value.values())
     return isinstance(value, (list, tuple)) and any(_holds_non_finite(item) for item in value)
+
+
+def _dumped_wide(value: Any) -> bytes:
+    try:
+        return orjson.dumps(_with_wide_integers(value), option=_OPTIONS)
+    except TypeError as fault:
+        raise ValueError(str(fault)) from fault
 
 
 def _with_wide_integers(value: Any) -> Any:

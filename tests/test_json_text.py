@@ -128,7 +128,7 @@ def test_key_order_is_the_backends_and_escapes_are_values() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), [float("inf")], {"a": {"b": -float("inf")}}, {1: 2}, [object()], {"a": {1, 2}}, "\ud800", b"x"],
+    [float("nan"), [float("inf")], {"a": {"b": -float("inf")}}, {1: 2}, [object()], {"a": {1, 2}}, "\ud800", b"x", {"a": 2**70, "b": {1}}],
     ids=repr,
 )
 def test_what_is_no_json_value_is_refused(value: Any) -> None:
@@ -152,6 +152,7 @@ def test_a_digest_is_16_hex_of_sha_256_and_ignores_key_order() -> None:
 
 
 def test_types_are_named_as_json_schema_names_them() -> None:
-    assert [type_name(value) for value in (None, True, 1, 1.5, "", [], {})] == [
+    values: list[Any] = [None, True, 1, 1.5, "", [], {}]
+    assert [type_name(value) for value in values] == [
         "null", "boolean", "integer", "number", "string", "array", "object",
     ]  # fmt: skip

@@ -161,6 +161,16 @@ def internal(correlation: str) -> Failure:
     )
 
 
+def projections_busy(endpoint: Endpoint) -> Failure:
+    """The backend answered, and no worker came free in time to project its answer."""
+    return failure(
+        Code.GATEWAY_OVERLOADED,
+        "The gateway is too busy to make this tool's answer.",
+        hint=None if endpoint.idempotent else _VERIFY_FIRST,
+        retryable=endpoint.idempotent,
+    )
+
+
 def narrowing_hint(endpoint: Endpoint) -> str | None:
     """Names the optional arguments that can make an answer smaller."""
     names = [name for name in endpoint.input.property_names if name not in endpoint.input.required]

@@ -15,7 +15,7 @@ from gateway.call.hooks import run_before
 from gateway.call.outcome import Call, Failure, Outcome
 from gateway.contract.model import Endpoint, View
 from gateway.generation import Generation
-from gateway.projection import Projected, Projection, ProjectionFault
+from gateway.projection import Projected, Projection, ProjectionFault, Reason
 from gateway.schema import Schema
 
 Json = Any
@@ -135,6 +135,8 @@ def conclude(full: Full, projected: Projected | ProjectionFault | None = None, s
     prepared = full.prepared
     endpoint = prepared.endpoint
     ended = _Ending(prepared, full.answer, full, seconds)
+    if isinstance(projected, ProjectionFault) and projected.reason is Reason.BUSY:
+        return ended.badly(failure.projections_busy(endpoint), projected.text)
     if isinstance(projected, ProjectionFault):
         return ended.by_fault(
             f"the projection failed ({projected.reason.value}): {projected.text}\n{projected.trace}".strip()

@@ -82,7 +82,10 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
 
 
 def too_large(limit: int) -> web.Response:
-    return problem(413, "BODY_TOO_LARGE", f"A body may have at most {limit} bytes.", headers={"Connection": "close"})
+    """Refuses a body and closes: the rest of it is not read."""
+    response = problem(413, "BODY_TOO_LARGE", f"A body may have at most {limit} bytes.")
+    response.force_close()
+    return response
 
 
 def json_response(
