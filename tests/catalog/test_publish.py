@@ -290,7 +290,7 @@ _SCALARS = st.one_of(
     st.sampled_from([0.5, 2**53, 2**53 + 1, 2**63 - 1]),
     st.sampled_from(["", "a", "b", "é", "a1", "2020-01-01"]),
 )
-_VALUES = st.recursive(
+VALUES = st.recursive(
     _SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
     max_leaves=8,
@@ -347,7 +347,7 @@ def _composed(inner: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
 
 _SCHEMAS = st.recursive(_LEAVES, _composed, max_leaves=6)
-_DOCUMENTS = st.builds(
+DOCUMENTS = st.builds(
     lambda root, p, q: {**(root if isinstance(root, dict) else {}), "$defs": {"P": p, "Q": {"not": q}}},
     _SCHEMAS,
     _SCHEMAS,
@@ -355,7 +355,7 @@ _DOCUMENTS = st.builds(
 )
 
 
-@given(_DOCUMENTS, st.lists(_VALUES, min_size=1, max_size=12))
+@given(DOCUMENTS, st.lists(VALUES, min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_what_is_published_takes_every_value_that_is_checked_as_valid(document: Json, values: list[Json]) -> None:
     source = jsonschema_rs.Draft202012Validator(document)
@@ -379,7 +379,7 @@ def test_what_is_published_takes_every_value_that_is_checked_as_valid(document: 
             assert [reader({"result": value}) for reader in readers] == [True] * 4
 
 
-@given(_DOCUMENTS)
+@given(DOCUMENTS)
 @settings(max_examples=60, deadline=None)
 def test_what_is_published_has_no_cycle_and_nothing_dangling(document: Json) -> None:
     for portable in (True, False):

@@ -35,6 +35,7 @@ def result(outcome: Outcome, version: str = "2025-11-25", text: TextMode = "json
     return shown
 
 
+@pytest.mark.requirement("s12-70-mcp-result", "s12-76-digest")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ODD)
 def test_v8_res10_an_answer_is_structured_and_fits_what_was_listed_and_is_the_text_too(name: str, version: str) -> None:
@@ -63,6 +64,7 @@ def test_the_answers_bytes_are_spliced_as_they_are() -> None:
     assert json.loads(shown)["content"][0]["text"].encode() == body
 
 
+@pytest.mark.requirement("s12-70-mcp-result", "s12-76-digest")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_v7_a_failure_is_a_tool_error_with_the_envelope_as_text_and_nothing_structured(version: str) -> None:
     outcome = Outcome(call("cycle"), "cycle", failed(Code.RATE_LIMITED, "Wait.", retry_after=7))

@@ -23,7 +23,7 @@ async def url() -> AsyncIterator[str]:
     gateway.answers["write"] = always(
         lambda call: Outcome(call, "write", failed(Code.BACKEND_TIMEOUT, "No answer in time.", backend="x"))
     )
-    async with served(gateway) as where:
+    async with served(gateway.as_gateway()) as where:
         yield where
 
 

@@ -51,7 +51,7 @@ class Speaker:
 @pytest.fixture
 async def mcp() -> AsyncIterator[Speaker]:
     gateway = FakeGateway()
-    async with served(gateway) as url, aiohttp.ClientSession() as session:
+    async with served(gateway.as_gateway()) as url, aiohttp.ClientSession() as session:
         yield Speaker(gateway, url, session)
 
 
@@ -249,6 +249,7 @@ async def leave(mcp: Speaker, era: str, tool: str) -> str:
         return await slow.ended
 
 
+@pytest.mark.requirement("s12-64-caller-leaves")
 @pytest.mark.parametrize("tool", ["cycle", "write"])
 async def test_t10_leaving_cancels_the_call_in_the_modern_era(mcp: Speaker, tool: str) -> None:
     assert await leave(mcp, "modern", tool) == "cancelled"

@@ -33,7 +33,7 @@ def installed() -> Path:
             stderr=subprocess.STDOUT,
         )
         if ran.returncode:
-            pytest.skip(f"npm could not fetch the TypeScript SDK: {ran.stdout.decode(errors='replace')[-300:]}")
+            pytest.skip(f"npm could not fetch the TypeScript SDK: {str(ran.stdout)[-300:]}")
         stamp.write_text(lock)
     return HERE
 
