@@ -1,0 +1,200 @@
+"""The command line: flags to arguments, card on stdout, envelope on stderr, exit codes, and refusals that repair."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.surfaces.cli import Misused, read_arguments
+from tests.rig import backend, http
+
+PROPERTIES = {
+    "team": {"type": "string"},
+    "limit": {"type": "integer"},
+    "score": {"type": "number"},
+    "loud": {"type": "boolean"},
+    "tags": {"type": "array", "items": {"type": "string"}},
+    "ids": {"type": "array", "items": {"type": "integer"}},
+    "filter": {"type": "object"},
+    "sort_by": {"enum": ["name", "age"]},
+    "note": {"type": ["string", "null"]},
+    "level": {"enum": [1, 2]},
+    "free": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ([], {}),
+        (["--team", "core", "--limit", "5"], {"team": "core", "limit": 5}),
+        (["--limit=5", "--score=1.5"], {"limit": 5, "score": 1.5}),
+        (["--limit", "12345678901234567890123"], {"limit": 12345678901234567890123}),
+        (["--team", "--odd"], {"team": "--odd"}),
+        (["--team=a=b"], {"team": "a=b"}),
+        (["--team", "007"], {"team": "007"}),
+        (["--loud"], {"loud": True}),
+        (["--loud", "--team", "x"], {"loud": True, "team": "x"}),
+        (["--loud", "no"], {"loud": False}),
+        (["--loud", "perhaps"], {"loud": "perhaps"}),
+        (["--tags", "a", "--tags", "b"], {"tags": ["a", "b"]}),
+        (["--ids", "1", "--ids", "2"], {"ids": [1, 2]}),
+        (["--ids", "[1,2]"], {"ids": [1, 2]}),
+        (["--filter", '{"a":1}'], {"filter": {"a": 1}}),
+        (["--sort-by", "name"], {"sort_by": "name"}),
+        (["--level", "2"], {"level": 2}),
+        (["--note", "null"], {"note": "null"}),
+        (["--free", "12"], {"free": "12"}),
+        (["--limit", "many"], {"limit": "many"}),
+        (["--json", '{"team":"core","limit":1}'], {"team": "core", "limit": 1}),
+        (["--json", '{"team":"core"}', "--limit", "1"], {"team": "core", "limit": 1}),
+        (["--unknown", "x"], {"unknown": "x"}),
+    ],
+)
+def test_flags_are_read_by_their_argument_s_type(words: list[str], arguments: dict[str, Any]) -> None:
+    assert read_arguments(words, PROPERTIES, io.StringIO()) == arguments
+
+
+def test_a_dash_reads_json_from_stdin() -> None:
+    assert read_arguments(["-"], PROPERTIES, io.StringIO('{"team": "é"}')) == {"team": "é"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["team", "core"], "`team` is no flag"),
+        (["--team"], "--team needs a value"),
+        (["--limit", "1", "--limit", "2"], "--limit is given twice"),
+        (["--json", "{"], "not JSON"),
+        (["--json", "[1]"], "one JSON object"),
+        (["--"], "`--` is no flag"),
+    ],
+)
+def test_what_is_no_argument_is_said_in_a_sentence(words: list[str], why: str) -> None:
+    told = read_arguments(words, PROPERTIES, io.StringIO())
+    assert isinstance(told, Misused)
+    assert why in told.message
+
+
+CONTRACT = """
+    version: 1
+    gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}
+    backends: {{api: {{url: {url}, headers: {{X-Key: "${{PLANTED_KEY}}"}}}}}}
+    endpoints:
+      read:
+        request: GET /read/{{id}}
+        description: Reads.
+        expose: [mcp, cli]
+        input: {{type: object, required: [id], properties: {{id: {{type: string}}}}}}
+        output: {{type: object, required: [id], properties: {{id: {{type: integer}}, ssn: {{type: string}}}}}}
+        tool: {{view: {{output: {{type: object, properties: {{id: {{type: integer}}}}}}}}}}
+      hidden:
+        request: GET /hidden
+        description: Hidden from the command line.
+        output: {{type: object}}
+"""
+SECRET = "planted-secret-7f3a"
+
+
+def toolview(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    root = str(Path(__file__).parent.parent.parent)
+    environment = {**os.environ, "PLANTED_KEY": SECRET, "PYTHONPATH": root}
+    return subprocess.run(
+        [sys.executable, "-m", "gateway", *words],
+        cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "config").mkdir(exist_ok=True)
+    path = folder / "config/gateway.yaml"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+@pytest.mark.requirement("s12-73-cli-streams", "s12-74-cli-explicit", "196-5-tool-surfaces-apply-it")
+async def test_a_call_prints_the_card_or_the_envelope_and_exits_by_its_code(tmp_path: Path) -> None:
+    def answer(request: Any) -> bytes:
+        return http({"id": 1915883588174806058, "ssn": "1"}) if request.target == "/read/a" else http({}, status=404)
+
+    async with backend(answer) as api:
+        import asyncio
+
+        written(tmp_path, CONTRACT.format(url=api.url))
+        run = lambda *words, stdin="": asyncio.to_thread(toolview, *words, cwd=tmp_path, stdin=stdin)  # noqa: E731 - said once
+        card = await run("call", "read", "--id", "a")
+        from_stdin = await run("call", "read", "-", stdin='{"id": "a"}')
+        missing = await run("call", "read", "--id", "b")
+        refused = await run("call", "read")
+        unknown = await run("call", "hidden")
+        misused = await run("call", "read", "id")
+    assert (card.returncode, card.stdout, card.stderr) == (0, '{"id":1915883588174806058}\n', "")
+    assert from_stdin.stdout == card.stdout
+    assert (missing.returncode, missing.stdout) == (4, "")
+    assert json.loads(missing.stderr)["code"] == "NOT_FOUND"
+    assert (refused.returncode, json.loads(refused.stderr)["code"]) == (1, "VALIDATION_ERROR")
+    assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
+    assert (misused.returncode, misused.stdout) == (2, "")
+    assert len(api.received) == 3
+    for ended in (card, missing, refused, unknown, misused):
+        assert SECRET not in ended.stdout + ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+def test_check_prints_every_refusal_with_its_line_and_a_repair(tmp_path: Path) -> None:
+    text = """\
+        version: 1
+        backends: {api: {ulr: http://127.0.0.1:1}}
+        endpoints:
+          one:
+            request: GET /one
+            description: " "
+            output: {type: object}
+            tool:
+              view: {}
+          two:
+            request: GET /two/{id}
+            description: Two.
+            output: {type: objekt}
+    """
+    path = written(tmp_path, text)
+    ended = toolview("check", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert ended.stderr == ""
+    lines = ended.stdout.splitlines()
+    assert lines[-1] == "config/gateway.yaml: refused, 6 faults"
+    at = {int(line.split(":")[1]) for line in lines[:-1]}
+    assert at == {2, 6, 9, 11, 13}
+    assert any("did you mean `url`" in line or "`url`" in line for line in lines)
+    told = json.loads(toolview("check", "--format", "json", cwd=tmp_path).stdout)
+    assert told["accepted"] is False
+    assert {fault["line"] for fault in told["refusals"]} == at
+    assert all(fault["message"] and fault["path"] and fault["file"].endswith(path.name) for fault in told["refusals"])
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "tools", "demo"])
+def test_a_missing_contract_is_said_without_a_traceback(tmp_path: Path, command: str) -> None:
+    ended = toolview(command, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "config/gateway.yaml" in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def test_tools_lists_names_surfaces_and_descriptions(tmp_path: Path) -> None:
+    written(tmp_path, CONTRACT.format(url="http://127.0.0.1:1"))
+    ended = toolview("tools", cwd=tmp_path)
+    assert ended.stdout.splitlines() == [
+        "hidden  mcp,agent      Hidden from the command line.",
+        "read    mcp,cli        Reads.",
+    ]
+    listed = json.loads(toolview("tools", "--format", "json", cwd=tmp_path).stdout)
+    assert [tool["name"] for tool in listed] == ["hidden", "read"]
+    assert list(listed[1]["outputSchema"]["properties"]) == ["id"]
