@@ -7,15 +7,12 @@ that its target and headers go out exactly as they were built and it is known fo
 from __future__ import annotations
 
 import asyncio
-import base64
-import re
 import select
 import ssl
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 from weakref import WeakSet
 
 from aiohttp import (
@@ -26,31 +23,29 @@ from aiohttp import (
     ClientError,
     ClientPayloadError,
     ClientSSLError,
-    ClientTimeout,
     TCPConnector,
     UnixConnector,
 )
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from aiohttp.streams import StreamReader
-from yarl import URL
 
-from gateway import __version__
-from gateway.backend.decode import ACCEPT_ENCODING, Decoder, decoder
+from gateway.backend.decode import Decoder, decoder
+from gateway.backend.destination import Destination, destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
-from gateway.backend.guard import BreakerState, Guard
+from gateway.backend.guard import BreakerState
+from gateway.backend.token import TokenSource
 
 if TYPE_CHECKING:
-    from gateway.contract.model import Backend, BackendAuth, BackendTls
+    from gateway.contract.model import Backend
 
 
 class BackendClient:
     """One per process: every call of every backend goes through its pools."""
 
     def __init__(self, backends: Iterable[Backend]) -> None:
-        self._destinations = _destinations(backends)
+        self._destinations = destinations(backends)
         self._connectors: dict[str | None, BaseConnector] = {}
         self._reused: WeakSet[ResponseHandler] = WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -61,7 +56,7 @@ class BackendClient:
 
     def use(self, backends: Iterable[Backend]) -> None:
         """Serve another contract's backends from now on; calls in flight and kept connections go on."""
-        self._destinations = _destinations(backends)
+        self._destinations = destinations(backends)
 
     async def close(self) -> None:
         """Close every connection, kept or in use."""
@@ -76,29 +71,30 @@ class BackendClient:
 
     async def send(self, request: Request) -> Answer | NoAnswer:
         """Send one request within its deadline. Raises nothing but `CancelledError`."""
-        assert self._loop is not None, "start() comes first"
         destination = self._destinations.get(request.backend)
         if destination is None:
             return NoAnswer(Silence.STUBBED, "the backend has no url", sent=False)
-        head = destination.head(request)
-        if head is None:
-            return NoAnswer(Silence.UNREACHABLE, "the request holds a character that HTTP cannot carry", sent=False)
+        return await self._guarded(destination, request)
+
+    async def _guarded(self, destination: Destination, request: Request) -> Answer | NoAnswer:
         refused = destination.guard.enter(began := time.monotonic())
         if refused is not None:
             return NoAnswer(Silence.OVERLOADED, refused, sent=False)
         exchange = _Exchange(request, destination, began)
         answer = None
         try:
-            answer = await self._answer(exchange, head if request.body is None else head + request.body)
+            answer = await self._answer(exchange)
         finally:
             destination.guard.leave(answer, time.monotonic())
         return answer
 
-    async def _answer(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
+    async def _answer(self, exchange: _Exchange) -> Answer | NoAnswer:
         """Try as often as may be within the deadline, and say in which way it failed."""
         try:
             async with asyncio.timeout(exchange.request.timeout):
-                return await self._attempts(exchange, content)
+                if exchange.destination.tokens is not None:
+                    return await self._with_token(exchange, exchange.destination.tokens)
+                return await self._attempts(exchange)
         except TimeoutError:
             # The deadline passed, or aiohttp's own limit for connecting did.
             return exchange.silent(Silence.TIMEOUT if exchange.sent else Silence.UNREACHABLE, "deadline")
@@ -109,7 +105,21 @@ class BackendClient:
         except Exception as fault:  # noqa: BLE001 - the promise of `send`; whatever it is, the call must end
             return exchange.silent(Silence.CLOSED, f"unforeseen {type(fault).__name__}")
 
-    async def _attempts(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
+    async def _with_token(self, exchange: _Exchange, tokens: TokenSource) -> Answer | NoAnswer:
+        token = await tokens.token(self._guarded)
+        if token is None:
+            return exchange.silent(Silence.UNREACHABLE, "no token could be had for the backend")
+        answer = await self._attempts(exchange, token)
+        if isinstance(answer, Answer) and answer.status == 401:
+            tokens.refused(token)
+        return answer
+
+    async def _attempts(self, exchange: _Exchange, token: str | None = None) -> Answer | NoAnswer:
+        content = exchange.destination.head(exchange.request, token)
+        if content is None:
+            return exchange.silent(Silence.UNREACHABLE, "the request holds a character that HTTP cannot carry")
+        if exchange.request.body is not None:
+            content += exchange.request.body
         left = exchange.destination.attempts
         while True:
             left -= 1
@@ -168,83 +178,9 @@ class BackendClient:
 #: RFC 9112 section 2.3 asks for 8000 at least; old backends put whole sessions into cookies.
 _LONGEST_LINE: Final = 65536
 _MOST_HEADERS: Final = 256
-_BAD_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]").search
-_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z").match
-_TARGET: Final = re.compile(r"/[!-~]*\Z").match
-_EXPECTS_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _MOST_INTERIM: Final = 32
 #: Seconds before connecting again where connecting failed.
 _PAUSE: Final = 0.05
-
-
-class _Destination:
-    """One backend as far as sending goes: where it is, and the bytes that are the same in every request."""
-
-    def __init__(self, backend: Backend) -> None:
-        url = URL(backend.url or "http://localhost")
-        if backend.socket and url.scheme == "https":
-            raise ValueError("a backend on a unix socket is plain http")
-        self.socket: str | None = backend.socket
-        self.limit: int = backend.limits.answer
-        self.attempts: int = backend.retry.attempts
-        breaker = backend.breaker
-        self.guard = Guard(
-            backend.limits.concurrency, breaker.failures if breaker else None, breaker.reset if breaker else 0.0
-        )
-        # `connect` counts the name, the connection and the handshake; the whole call has its own deadline.
-        self.timeout = ClientTimeout(total=None, connect=backend.connect_timeout, ceil_threshold=3600)
-        self._origin = url.origin()
-        self._tls = _tls(backend.tls) if url.scheme == "https" else True
-        self._template: ClientRequest | None = None
-        defaults = {
-            "host": ("Host", url.host_port_subcomponent or "localhost"),
-            "accept": ("Accept", "application/json"),
-            "accept-encoding": ("Accept-Encoding", ACCEPT_ENCODING),
-            "user-agent": ("User-Agent", f"toolview/{__version__}"),
-        }
-        credentials, self._query = _credentials(backend.auth)
-        written = {name.lower(): (name, value) for name, value in (*backend.headers.items(), *credentials)}
-        self._lines = {name: f"{spelled}: {value}\r\n" for name, (spelled, value) in (defaults | written).items()}
-        self._block = "".join(self._lines.values())
-        #: What the operator wrote for the backend, and what frames the message, wins over what a call brings.
-        self._protected = frozenset({*written, "host", "content-length", "transfer-encoding"})
-        self._replaceable = defaults.keys() - self._protected
-
-    def template(self, loop: asyncio.AbstractEventLoop | None) -> ClientRequest:
-        """What aiohttp's connector wants to know of a request in order to connect; the same for every call."""
-        if self._template is None or self._template.loop is not loop:
-            self._template = ClientRequest("GET", self._origin, loop=loop, ssl=self._tls)
-        return self._template
-
-    def head(self, request: Request) -> bytes | None:
-        """The request line and headers; None where something in them could end its line."""
-        if not _TARGET(request.target):
-            return None
-        target = request.target
-        if self._query:
-            target += ("&" if "?" in target else "?") + self._query
-        block = self._block
-        lines = ""
-        replaced: list[str] = []
-        for name, value in request.headers:
-            lower = name.lower()
-            if _BAD_VALUE(value) or not _NAME(name):
-                return None
-            if lower in self._protected:
-                continue
-            if lower in self._replaceable:
-                replaced.append(lower)
-            lines += f"{name}: {value}\r\n"
-        if replaced:
-            block = "".join(line for name, line in self._lines.items() if name not in replaced)
-        if request.body is not None:
-            lines += f"Content-Length: {len(request.body)}\r\n"
-        elif request.method in _EXPECTS_LENGTH:
-            lines += "Content-Length: 0\r\n"
-        try:
-            return f"{request.method} {target} HTTP/1.1\r\n{block}{lines}\r\n".encode()
-        except UnicodeEncodeError:
-            return None
 
 
 @dataclass(slots=True)
@@ -252,44 +188,12 @@ class _Exchange:
     """One request under way, and whether any of it has left."""
 
     request: Request
-    destination: _Destination
+    destination: Destination
     began: float
     sent: bool = False
 
     def silent(self, silence: Silence, note: str) -> NoAnswer:
         return NoAnswer(silence, note, time.monotonic() - self.began, self.sent)
-
-
-def _destinations(backends: Iterable[Backend]) -> dict[str, _Destination]:
-    return {backend.name: _Destination(backend) for backend in backends if backend.url or backend.socket}
-
-
-def _credentials(auth: BackendAuth | None) -> tuple[list[tuple[str, str]], str]:
-    """Headers and query text that a backend's `auth` adds to every request."""
-    headers: list[tuple[str, str]] = []
-    if auth is None:
-        return headers, ""
-    if auth.bearer is not None:
-        headers.append(("Authorization", f"Bearer {auth.bearer}"))
-    if auth.basic is not None:
-        pair = f"{auth.basic.username}:{auth.basic.password}".encode()
-        headers.append(("Authorization", f"Basic {base64.b64encode(pair).decode()}"))
-    if auth.header is not None:
-        headers.append((auth.header.name, auth.header.value))
-    if auth.query is None:
-        return headers, ""
-    return headers, f"{quote(auth.query.name, safe='~')}={quote(auth.query.value, safe='~')}"
-
-
-def _tls(files: BackendTls) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=files.ca)
-    context.set_alpn_protocols(["http/1.1"])
-    if not files.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if files.cert is not None:
-        context.load_cert_chain(files.cert, files.key)
-    return context
 
 
 def _drop(connection: Connection) -> None:

@@ -10,13 +10,10 @@ from asyncio import StreamWriter as Writer
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from gateway.backend.client import BackendClient
-
-if TYPE_CHECKING:
-    from gateway.contract.model import Backend
+from gateway.contract.model import Backend, BackendLimits, BackendTls, Retry
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -83,26 +80,26 @@ async def raw_backend(script: Script | bytes, path: Path | None = None, ssl: Any
         await server.wait_closed()
 
 
-def limits(answer: int = 10 << 20, concurrency: int | None = None) -> SimpleNamespace:
-    """What a contract would say under `limits`."""
-    return SimpleNamespace(answer=answer, concurrency=concurrency)
-
-
 def declared(url: str | None, **said: Any) -> Backend:
-    """What a contract would say of the backend `b`."""
+    """What a contract says of the backend `b`."""
     values: dict[str, Any] = {
         "name": "b",
         "url": url,
         "socket": None,
-        "headers": {},
-        "auth": None,
-        "tls": SimpleNamespace(ca=None, cert=None, key=None, verify=True),
+        "passthrough": None,
+        "timeout": 30.0,
         "connect_timeout": 3.0,
-        "limits": limits(),
-        "retry": SimpleNamespace(attempts=2),
+        "headers": {},
+        "forward_headers": (),
+        "tls": BackendTls(),
+        "limits": BackendLimits(),
+        "retry": Retry(),
         "breaker": None,
+        "health": None,
+        "auth": None,
+        "errors": {},
     }
-    return cast("Backend", SimpleNamespace(**(values | said)))
+    return Backend(**(values | said))
 
 
 @asynccontextmanager

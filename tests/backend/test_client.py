@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import socket
 import ssl
 import subprocess
@@ -11,17 +12,29 @@ import tempfile
 import zlib
 from asyncio import StreamReader as Reader
 from asyncio import StreamWriter as Writer
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
 
+from gateway.backend.client import BackendClient
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
 from gateway.backend.guard import BreakerState
-from tests.backend.raw import OK, RawBackend, Script, client_of, declared, limits, raw_backend, reset
+from gateway.contract.model import (
+    BackendAuth,
+    BackendLimits,
+    BackendTls,
+    BasicAuth,
+    Breaker,
+    ClientCredentials,
+    HeaderAuth,
+    QueryAuth,
+    Retry,
+)
+from tests.backend.raw import OK, RawBackend, Script, client_of, declared, raw_backend, reset
 
 GET = Request("b", "GET", "/x", timeout=5.0, idempotent=True)
 POST = Request("b", "POST", "/x", (("Content-Type", "application/json"),), b'{"a":1}', timeout=5.0)
@@ -145,7 +158,7 @@ FAULTS: list[tuple[str, Script, Silence]] = [
 async def test_a_backend_that(request_: Request, script: Script, silence: Silence) -> None:
     timeout = 0.05 if silence is Silence.TIMEOUT else 5.0
     asked = Request("b", request_.method, "/x", request_.headers, request_.body, timeout, request_.idempotent)
-    answer = await sent(script, asked, limits=limits(1 << 20))
+    answer = await sent(script, asked, limits=BackendLimits(answer=1 << 20))
     assert isinstance(answer, NoAnswer)
     assert (answer.silence, answer.sent) == (silence, True), answer.note
     assert "127.0.0.1" not in answer.note
@@ -219,7 +232,7 @@ async def test_a_head_has_no_body_whatever_its_length_says() -> None:
 
 async def test_an_exact_limit_is_within_it() -> None:
     for said in (head("Content-Length: 10"), head("Connection: close")):
-        ten = limits(10)
+        ten = BackendLimits(answer=10)
         assert isinstance(await sent(answering(said, b"0123456789"), limits=ten), Answer)
         over = await sent(answering(said.replace(b"10", b"11"), b"0123456789x"), limits=ten)
         assert isinstance(over, NoAnswer)
@@ -336,7 +349,7 @@ async def test_what_may_be_repeated_is_sent_once_more_on_a_fresh_connection() ->
 
 async def test_one_attempt_is_one_even_where_more_would_do_no_harm() -> None:
     async with raw_backend(answering()) as backend:
-        async with client_of(declared(backend.url, retry=SimpleNamespace(attempts=1))) as client:
+        async with client_of(declared(backend.url, retry=Retry(attempts=1))) as client:
             assert isinstance(await client.send(GET), NoAnswer)
         assert len(backend.received) == 1
 
@@ -344,7 +357,7 @@ async def test_one_attempt_is_one_even_where_more_would_do_no_harm() -> None:
 async def test_attempts_are_as_many_as_declared() -> None:
     for request, times in ((GET, 3), (POST, 1)):
         async with raw_backend(answering()) as backend:
-            async with client_of(declared(backend.url, retry=SimpleNamespace(attempts=3))) as client:
+            async with client_of(declared(backend.url, retry=Retry(attempts=3))) as client:
                 assert isinstance(await client.send(request), NoAnswer)
             assert len(backend.received) == times
 
@@ -353,7 +366,7 @@ async def test_a_backend_that_cannot_be_reached_at_first_is_tried_again_even_for
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = held.getsockname()
-        async with client_of(declared(f"http://127.0.0.1:{address[1]}", retry=SimpleNamespace(attempts=9))) as client:
+        async with client_of(declared(f"http://127.0.0.1:{address[1]}", retry=Retry(attempts=9))) as client:
             sending = asyncio.create_task(client.send(POST))
             await asyncio.wait({sending}, timeout=0)  # it meets a port where nobody listens
             held.listen()
@@ -376,7 +389,7 @@ async def test_over_the_concurrency_limit_nothing_is_sent_and_the_call_ends_at_o
         writer.write(OK)
 
     async with raw_backend(waits) as backend:
-        async with client_of(declared(backend.url, limits=limits(concurrency=1))) as client:
+        async with client_of(declared(backend.url, limits=BackendLimits(concurrency=1))) as client:
             first = asyncio.create_task(client.send(GET))
             await asked.wait()
             assert await client.send(GET) == NoAnswer(Silence.OVERLOADED, "too many calls in flight", sent=False)
@@ -387,7 +400,7 @@ async def test_over_the_concurrency_limit_nothing_is_sent_and_the_call_ends_at_o
 
 
 async def test_a_breaker_opens_after_failures_in_a_row_and_is_seen_to_be_open() -> None:
-    breaker = SimpleNamespace(failures=2, reset=60.0)
+    breaker = Breaker.model_validate({"failures": 2, "reset": "60s"})
     async with raw_backend(answering()) as backend:
         async with client_of(declared(backend.url, breaker=breaker)) as client:
             for _ in range(2):
@@ -487,11 +500,10 @@ async def test_a_call_that_is_cancelled_closes_its_connection() -> None:
 async def test_credentials_are_added_here_and_win_over_a_calls_own_headers() -> None:
     headers = (("X-Api-Key", "callers"), ("accept", "image/png"), ("Host", "evil"), ("Content-Length", "99"))
     request = Request("b", "GET", "/x?a=1", headers, timeout=5.0)
-    auth = SimpleNamespace(
-        bearer=None,
-        basic=SimpleNamespace(username="Aladdin", password="open sesame"),
-        header=SimpleNamespace(name="X-Api-Key", value="ours"),
-        query=SimpleNamespace(name="key", value="s&t"),
+    auth = BackendAuth(
+        basic=BasicAuth(username="Aladdin", password="open sesame"),
+        header=HeaderAuth(name="X-Api-Key", value="ours"),
+        query=QueryAuth(name="key", value="s&t"),
     )
     async with raw_backend(OK) as backend:
         said = declared(backend.url, auth=auth, headers={"User-Agent": "legacy/1"})
@@ -505,6 +517,79 @@ async def test_credentials_are_added_here_and_win_over_a_calls_own_headers() -> 
     assert [line for line in lines if line.lower().startswith("accept:")] == ["accept: image/png"]
     assert f"Host: {backend.url.removeprefix('http://')}" in lines
     assert not [line for line in lines if line.startswith("Content-Length") or "evil" in line]
+
+
+class TokenServer:
+    """Gives out numbered tokens; `last` is the only one the backend beside it accepts."""
+
+    def __init__(self, lasts: int | None = 3600, answer: bytes | None = None) -> None:
+        self.given, self.lasts, self.answer = 0, lasts, answer
+        self.revoked = False
+
+    async def tokens(self, backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        while True:
+            await backend.read_request(reader)
+            self.given, self.revoked = self.given + 1, False
+            said = {"access_token": f"t{self.given}", "token_type": "Bearer"}
+            body = self.answer or json.dumps(said | ({"expires_in": self.lasts} if self.lasts else {})).encode()
+            writer.write(head(f"Content-Length: {len(body)}") + body)
+            await writer.drain()
+
+    async def guarded(self, backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        while True:
+            request = await backend.read_request(reader)
+            good = f"\r\nAuthorization: Bearer t{self.given}\r\n".encode() in request and not self.revoked
+            writer.write(OK if good else head("Content-Length: 0", status="401 Unauthorized"))
+            await writer.drain()
+
+
+@asynccontextmanager
+async def with_tokens(server: TokenServer) -> AsyncIterator[tuple[BackendClient, RawBackend, RawBackend]]:
+    async with raw_backend(server.tokens) as tokens, raw_backend(server.guarded) as backend:
+        credentials = ClientCredentials(
+            token_url=f"{tokens.url}/oauth/token", client_id="toolview", client_secret="p w", scopes=("a", "b")
+        )
+        async with client_of(declared(backend.url, auth=BackendAuth(client_credentials=credentials))) as client:
+            yield client, tokens, backend
+
+
+async def test_a_token_is_fetched_once_for_many_calls_and_wins_over_a_callers() -> None:
+    request = Request("b", "GET", "/x", (("Authorization", "Bearer callers"),), timeout=5.0)
+    async with with_tokens(TokenServer()) as (client, tokens, backend):
+        answers = await asyncio.gather(*(client.send(request) for _ in range(5)))
+        assert [answer.status for answer in answers if isinstance(answer, Answer)] == [200] * 5
+        assert len(tokens.received) == 1
+        assert not any(b"callers" in request for request in backend.received)
+    asked, _, body = tokens.received[0].partition(b"\r\n\r\n")
+    assert asked.startswith(b"POST /oauth/token HTTP/1.1\r\n")
+    assert b"\r\nAuthorization: Basic dG9vbHZpZXc6cCt3\r\n" in asked
+    assert body == b"grant_type=client_credentials&scope=a+b"
+
+
+async def test_a_token_that_ended_or_was_refused_is_fetched_again() -> None:
+    for lasts, calls, fetched in ((3600, 2, 1), (None, 2, 1), (5, 2, 2)):
+        async with with_tokens(TokenServer(lasts)) as (client, tokens, _):
+            for _ in range(calls):
+                assert isinstance(await client.send(GET), Answer)
+            assert len(tokens.received) == fetched
+    server = TokenServer()
+    async with with_tokens(server) as (client, tokens, _):
+        statuses = []
+        for revoked in (False, True, False):
+            server.revoked = revoked
+            answer = await client.send(GET)
+            assert isinstance(answer, Answer)
+            statuses.append(answer.status)
+        assert (statuses, len(tokens.received)) == ([200, 401, 200], 2)
+
+
+@pytest.mark.parametrize("said", [b"{}", b"[]", b"<html>", b'{"access_token": "a\\r\\nX: 1"}', b'{"access_token": 1}'])
+async def test_without_a_token_nothing_is_sent(said: bytes) -> None:
+    async with with_tokens(TokenServer(answer=said)) as (client, _, backend):
+        answer = await client.send(POST)
+        assert isinstance(answer, NoAnswer)
+        assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+        assert backend.received == []
 
 
 @pytest.mark.parametrize(
@@ -557,15 +642,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return cert, key
 
 
-def _tls(ca: str | None = None, cert: str | None = None, key: str | None = None, verify: bool = True) -> Any:
-    return SimpleNamespace(ca=ca, cert=cert, key=key, verify=verify)
-
-
 async def test_tls_is_verified_unless_that_is_switched_off(certificate: tuple[str, str]) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     async with raw_backend(OK, ssl=context) as backend:
-        for tls in (_tls(ca=certificate[0]), _tls(verify=False)):
+        for tls in (BackendTls(ca=certificate[0]), BackendTls(verify=False)):
             async with client_of(declared(backend.url, tls=tls)) as client:
                 assert isinstance(await client.send(GET), Answer)
         async with client_of(declared(backend.url)) as client:
@@ -581,7 +662,7 @@ async def test_a_client_certificate_is_shown(certificate: tuple[str, str]) -> No
     context.load_verify_locations(certificate[0])
     context.verify_mode = ssl.CERT_REQUIRED
     async with raw_backend(OK, ssl=context) as backend:
-        tls = _tls(certificate[0], *certificate)
+        tls = BackendTls(ca=certificate[0], cert=certificate[0], key=certificate[1])
         async with client_of(declared(backend.url, tls=tls)) as client:
             assert isinstance(await client.send(GET), Answer)
 
