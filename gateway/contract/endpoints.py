@@ -128,7 +128,7 @@ class EndpointReader:
         path: Path = (*at, "output")
         if shape.output is None:
             return {}
-        if shape.kind != "json":
+        if shape.kind not in ("json", "multipart"):  # an upload may answer JSON
             self.reading.refuse(path, f"an answer of `kind: {shape.kind}` has no JSON Schema; take `output` out")
             return None
         if not _is_map_by_status(shape.output):

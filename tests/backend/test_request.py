@@ -245,6 +245,7 @@ def test_the_same_input_is_the_same_bytes_and_is_not_changed() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+@pytest.mark.requirement("s12-36-path-encoding")
 def test_any_text_is_one_segment_and_comes_back(text: str) -> None:
     request = built("GET /a/{b}/c", {}, None, {"b": text})
     assert isinstance(request, Request)

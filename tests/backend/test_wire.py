@@ -109,6 +109,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.requirement("s12-31-list-repeats", "s12-38-delete-query")
 async def test_a_raw_backend_receives_exactly_these_bytes(case: Case) -> None:
     request = builder(case).build(case.arguments)
     assert isinstance(request, Request), request
