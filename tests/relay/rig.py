@@ -77,9 +77,14 @@ class End:
         self.sock = sock
         self.received = b""
         self.saw = "open"
+        self._refused = False
 
     async def send(self, data: bytes) -> None:
-        await within(asyncio.get_running_loop().sock_sendall(self.sock, data))
+        try:
+            await within(asyncio.get_running_loop().sock_sendall(self.sock, data))
+        except ConnectionError:
+            self._refused = True  # the kernel tells of a reset once, and it was told now
+            raise
 
     async def read(self) -> bytes:
         """What comes next; empty at an end, which `saw` then names."""
@@ -88,7 +93,8 @@ class End:
         except ConnectionResetError:
             data, self.saw = b"", "reset"
         else:
-            self.saw = self.saw if data else "end"
+            if not data:
+                self.saw = "reset" if self._refused else "end"
         self.received += data
         return data
 
