@@ -117,9 +117,11 @@ def read_yaml(data: bytes, file: str, marks: Marks) -> Document:
         return Document(file, composer.root, tuple(composer.refusals))
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
+        if mark and fault.context_mark and mark.index >= len(text):
+            mark = fault.context_mark  # what is not closed is looked for where it opens, not at the file's end
         composer.refuse(mark, (), _syntax(fault.problem or "", _character(text, mark)))
     except yaml.YAMLError:
-        composer.refusals.append(Refusal(file, 1, 1, "", _control(text)))
+        composer.refusals.append(_control(text, file))
     except _Stop:
         pass
     return Document(file, None, tuple(composer.refusals), whole=False)
@@ -360,7 +362,12 @@ def _character(text: str, mark: Any) -> str:
     return lines[mark.line][mark.column : mark.column + 1] if lines and mark.line < len(lines) else ""
 
 
-def _control(text: str) -> str:
-    found = next((char for char in text if not char.isprintable() and char not in "\t\n\r\x85\u2028\u2029"), None)
-    what = f"the character U+{ord(found):04X}" if found else "a character"
-    return f"{what} is not allowed in YAML; take it out, or write it as an escape in double quotes"
+def _control(text: str, file: str) -> Refusal:
+    """YAML's reader refuses characters before any event, and says nothing of their place."""
+    at = next(
+        (at for at, char in enumerate(text) if not char.isprintable() and char not in "\t\n\r\x85\u2028\u2029"), 0
+    )
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    what = f"the character U+{ord(text[at]):04X} is" if text else "this is"
+    message = f"{what} not allowed in YAML; take it out, or write it as an escape in double quotes"
+    return Refusal(file, line, column, "", message)

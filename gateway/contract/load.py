@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
@@ -29,13 +31,30 @@ Json = Any
 
 def load(path: FilePath, environment: Mapping[str, str] | None = None) -> Contract | tuple[Refusal, ...]:
     """The contract that a file holds; or everything that is wrong with it, by file and line, each fault once."""
+    with _collection_paused():
+        return _load(path, os.environ if environment is None else environment)
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """A load keeps nearly all it makes, so looking for garbage meanwhile finds none and costs a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _load(path: FilePath, environment: Mapping[str, str]) -> Contract | tuple[Refusal, ...]:
     files = open_contract(path)
     if isinstance(files, tuple):
         return in_order(files)
     reading = Reading(files)
     _check_root(reading, files.merged)
     as_written = files.merged
-    files.merged = _resolved(reading, as_written, os.environ if environment is None else environment)
+    files.merged = _resolved(reading, as_written, environment)
     gateway = read_gateway(reading, files.merged.get("gateway", {}))
     backends = read_backends(reading, files.merged.get("backends"), gateway)
     check_listeners(reading, gateway, backends)

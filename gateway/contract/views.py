@@ -87,10 +87,10 @@ def _check_slice(reader: Reader, shown: Schema, outputs: Mapping[str, Schema], p
         of = "" if len(outputs) == 1 else f" with status {status}"
         match reader.schemas.slice_fits(full, shown):
             case No() as no:
-                where = f" at `{no.path}`" if no.path else ""
+                where = f"{of} cannot fill this slice" + (f" at `{no.path}`" if no.path else "")
                 reader.reading.refuse(
                     path,
-                    f"some full answer{of} cannot fill this slice{where}: {no.reason}, as in {quoted(no.counterexample)}"
+                    f"some full answer{where}: {no.reason}, as in {quoted(no.counterexample)}"
                     "; let the view allow it, or let the full `output` rule it out",
                 )
             case Unknown() as unknown:

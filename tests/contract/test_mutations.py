@@ -57,7 +57,7 @@ def check(folder: Path, times: int, seed: int) -> int:
     chance = random.Random(seed)
     shutil.copytree(EXAMPLE, folder / "config")
     shutil.copytree(ROOT / "projections", folder / "projections")
-    names = [path for path in sorted((folder / "config").rglob("*.yaml"))]
+    names = sorted((folder / "config").rglob("*.yaml"))
     originals = {path: path.read_text() for path in names}
     main = folder / "config" / "gateway.yaml"
     accepted = 0
