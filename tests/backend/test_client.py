@@ -301,6 +301,13 @@ async def test_a_unix_socket_is_reached_and_its_host_is_the_url(short_folder: Pa
     assert (gone.silence, gone.sent) == (Silence.UNREACHABLE, False)
 
 
+@pytest.mark.parametrize("target", ["/a%2Fb//c?x=", "/p?", "/F(K='a%28b')", "/%2e%2e/.;/", '/?a=[1]&b={x|y}^`"<>'])
+async def test_a_target_goes_out_untouched(target: str) -> None:
+    async with raw_backend(OK) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(Request("b", "GET", target)), Answer)
+        assert backend.received[0].startswith(f"GET {target} HTTP/1.1\r\n".encode())
+
+
 async def test_connections_are_kept() -> None:
     async with raw_backend(OK) as backend, client_of(declared(backend.url)) as client:
         for request in (GET, POST, GET):
