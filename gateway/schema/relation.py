@@ -6,7 +6,9 @@ neither is Unknown. `fits_slice` asks the same of a view: does every full answer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,8 @@ from gateway.schema.relation_scalar import Empty, Stuck
 from gateway.schema.relation_search import Search
 from gateway.schema.relation_slice import opened
 from gateway.schema.schema import Schema, compile_schema
+
+_FRAMES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,8 @@ def _search(narrow: Any, wide: Any, formats: str, bold: bool) -> Yes | Unknown |
     try:
         graph = Graph([narrow, wide], assert_formats=formats == "assert")
         search = Search(graph, bold=bold)
-        result = search.find(frozenset([Fact(graph.root(0), True), Fact(graph.root(1), False)]))
+        with _deep():
+            result = search.find(frozenset([Fact(graph.root(0), True), Fact(graph.root(1), False)]))
     except Unclear as why:
         return Unknown(str(why))
     except RecursionError:
@@ -149,6 +154,17 @@ def _search(narrow: Any, wide: Any, formats: str, bold: bool) -> Yes | Unknown |
         return Unknown(_stuck(result))
     doubts = [*search.doubts, "a difference was not ruled out, and no value was found that shows one"]
     return _Candidate(result.value, Unknown(doubts[0]))
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Room for a search through hundreds of definitions; it is plain Python, so its depth costs heap and no C stack."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _stuck(stuck: Stuck) -> str:

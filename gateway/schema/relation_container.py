@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from gateway.schema.relation_graph import Graph, Items, Properties, mark
+from gateway.schema.relation_graph import Graph, Items, Properties, mark, shallow
 from gateway.schema.relation_judge import Judge, rule_at, rules_for
 from gateway.schema.relation_moves import (
     At,
@@ -113,6 +113,13 @@ class Objects:
         if self._high is not None and len(value) > self._high:
             return Stuck("`maxProperties` cannot be weighed against everything else that is demanded")
         return self._unbarred(value, sure, barred)
+
+    def clashes(self) -> bool:
+        """Whether a key that has to be there can have no value, as far as that is cheap to see."""
+        goals = (self._under(name) for name in self.has)
+        return any(
+            all(shallow(fact.node) for fact in goal) and isinstance(self._finder.find(goal), Empty) for goal in goals
+        )
 
     def _unbarred(self, value: dict[str, Any], sure: bool, barred: frozenset[Any]) -> Result:
         # The value is checked against the whole question afterwards; a barred one is only worth a second try here.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,9 @@ DOUBT = "toolview:doubt"
 
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+_EVALUATING = frozenset(
+    {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "contains"}
+)
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
@@ -32,6 +35,16 @@ class Node:
     """One subschema: its asserting keywords, children already nodes. Interned by its graph, so identity is equality."""
 
     words: Mapping[str, Any]
+    #: Kept by `Fact`, so that there is one fact of each kind.
+    facts: dict[bool, Any] = field(default_factory=dict)
+
+
+_SHALLOW = frozenset({"type", "enum", "const", "false", "pattern", "minLength", "maxLength", *_NUMBERS})
+
+
+def shallow(node: Node) -> bool:
+    """Whether a node speaks of a value without its parts, so that a question about it costs next to nothing."""
+    return _SHALLOW.issuperset(node.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +145,19 @@ class Graph:
         self._kept.append(schema)
         return self._node(schema, -1)
 
+    def any_of(self, branches: tuple[Node, ...]) -> Node:
+        return self._intern({"anyOf": branches})
+
     def values(self, members: Iterable[Any]) -> Node:
         return self._intern({"enum": Values.of(members)})
+
+    def plain(self, node: Node) -> Node:
+        """The node at the end of references that stand alone."""
+        for _ in range(100):
+            if node.words.keys() != {"$ref"}:
+                return node
+            node = self.target(node.words["$ref"])
+        raise Unclear("a reference leads back to itself before any value is read")
 
     def target(self, reference: tuple[int, str]) -> Node:
         """The node a `$ref` leads to."""
@@ -165,7 +189,9 @@ class Graph:
 
     def _words(self, schema: dict[str, Any], index: int) -> dict[str, Any]:
         words: dict[str, Any] = {}
-        if ("$id" in schema and schema is not self._documents[index]) or "$vocabulary" in schema:
+        at_root = index >= 0 and schema is self._documents[index]
+        schema = _evaluated(schema)
+        if ("$id" in schema and not at_root) or "$vocabulary" in schema:
             raise Unclear("an `$id` inside the schema moves what its references mean")
         if "$ref" in schema:
             words["$ref"] = self._reference(schema["$ref"], index)
@@ -230,6 +256,17 @@ class Graph:
             raise Unclear(f"the reference `{reference}` leads out of the document")
         name = _definition_name(reference)
         return (0 if name in self._shared and index >= 0 else index, reference)
+
+
+def _evaluated(schema: dict[str, Any]) -> dict[str, Any]:
+    """`unevaluated…` written as the plainer keyword, where nothing beside it could evaluate keys or items."""
+    if schema.keys().isdisjoint(_OPAQUE) or not schema.keys().isdisjoint(_EVALUATING):
+        return schema
+    plainer = dict(schema)
+    for word, plain in (("unevaluatedProperties", "additionalProperties"), ("unevaluatedItems", "items")):
+        if word in plainer:
+            plainer.setdefault(plain, plainer.pop(word))
+    return plainer
 
 
 def _definition_name(reference: str) -> str | None:

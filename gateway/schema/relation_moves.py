@@ -9,12 +9,20 @@ from typing import Any
 from gateway.schema.relation_graph import Graph, Items, Node, Properties, Values
 
 
-@dataclass(frozen=True, slots=True)
 class Fact:
-    """The value satisfies a schema, or (not `holds`) does not."""
+    """The value satisfies a schema, or (not `holds`) does not. There is one of each per node: identity is equality."""
 
+    __slots__ = ("holds", "node")
     node: Node
     holds: bool
+
+    def __new__(cls, node: Node, holds: bool) -> Fact:
+        fact = node.facts.get(holds)
+        if fact is None:
+            fact = super().__new__(cls)
+            fact.node, fact.holds = node, holds
+            node.facts[holds] = fact
+        return fact
 
     def opposite(self) -> Fact:
         return Fact(self.node, not self.holds)
@@ -236,8 +244,9 @@ class Demands:
                 return (tuple(Fact(branch, False) for branch in content),)
             case "oneOf":
                 none: Alternative = tuple(Fact(branch, False) for branch in content)
-                pairs = ((a, b) for index, a in enumerate(content) for b in content[index + 1 :])
-                return (none, *((Fact(a, True), Fact(b, True)) for a, b in pairs))
+                # Two that hold: the first of them, and any that follows it.
+                later = ((a, self._graph.any_of(content[index:])) for index, a in enumerate(content[:-1], 1))
+                return (none, *((Fact(a, True), Fact(rest, True)) for a, rest in later))
             case "if":
                 test, then, otherwise = content
                 return ((Fact(test, True), Fact(then, False)), (Fact(test, False), Fact(otherwise, False)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from gateway.schema.relation_graph import kind_of, mark
+from gateway.schema.relation_graph import kind_of
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]*\Z")
 _BRANCHES = ("anyOf", "oneOf")
@@ -61,13 +61,15 @@ def _combined(fault: jsonschema_rs.ValidationError, narrow: str, wide: str) -> s
 
 
 def _nearest(fault: jsonschema_rs.ValidationError) -> jsonschema_rs.ValidationError:
-    """The fault inside the one alternative of `anyOf` or `oneOf` whose type is the value's, if there is only one."""
+    """The fault inside the alternative of `anyOf` or `oneOf` that the value comes nearest to, if there is one."""
     match fault.kind:
         case jsonschema_rs.ValidationErrorKind.AnyOf() | jsonschema_rs.ValidationErrorKind.OneOfNotValid():
             here = len(fault.instance_path)
             near = [group for group in fault.kind.context if group and not any(_misses(one, here) for one in group)]
-            if len(near) == 1:
-                return near[0][0]
+            # The fewer and the deeper its faults, the nearer is an alternative; a tie is told as neither.
+            ranks = sorted((len(group), -len(group[0].instance_path)) for group in near)
+            if ranks and (len(ranks) == 1 or (ranks[0] != ranks[1] and ranks[0][0] == 1)):
+                return min(near, key=lambda group: (len(group), -len(group[0].instance_path)))[0]
     return fault
 
 
@@ -114,6 +116,3 @@ def _types(types: Any) -> str:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else _a(kind_of(value))
-
-
-__all__ = ["mark", "place_and_reason", "readable"]

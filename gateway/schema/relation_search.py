@@ -9,7 +9,7 @@ question ends, so what was learned on its ground is forgotten where the outer on
 from __future__ import annotations
 
 from gateway.schema.relation_container import Arrays, Finder, Objects
-from gateway.schema.relation_graph import KINDS, Graph, Values, kind_of
+from gateway.schema.relation_graph import KINDS, Graph, Values, kind_of, shallow
 from gateway.schema.relation_judge import Judge
 from gateway.schema.relation_moves import (
     Alternative,
@@ -27,7 +27,7 @@ from gateway.schema.relation_moves import (
 from gateway.schema.relation_scalar import EMPTY, Empty, Found, Numbers, Plain, Result, Stuck, Texts
 
 _MOST_STEPS = 20_000
-_DEEPEST = 40
+_DEEPEST = 1000
 _NEVER = 1 << 30
 
 State = Objects | Arrays | Texts | Numbers | Plain
@@ -40,6 +40,7 @@ class Search(Finder):
         self.graph = graph
         self.judge = Judge(graph)
         self.demands = Demands(graph, bold=bold)
+        self._idle = (Fact(graph.anything, True), Fact(graph.nothing, False))
         self._known: dict[Goal, Result] = {}
         self._active: dict[Goal, int] = {}
         self._grounds: dict[Goal, int] = {}
@@ -92,8 +93,10 @@ class Search(Finder):
         return result
 
     def _tidy(self, goal: Goal) -> Goal:
-        idle = (Fact(self.graph.anything, True), Fact(self.graph.nothing, False))
-        return goal.difference(idle)
+        facts = (
+            fact if "$ref" not in fact.node.words else Fact(self.graph.plain(fact.node), fact.holds) for fact in goal
+        )
+        return frozenset(facts).difference(self._idle)
 
     def _contradicts(self, goal: Goal) -> bool:
         if Fact(self.graph.nothing, True) in goal or Fact(self.graph.anything, False) in goal:
@@ -102,7 +105,7 @@ class Search(Finder):
 
     def _decide(self, goal: Goal) -> Result:
         best: Result = EMPTY
-        for kind in KINDS:
+        for kind in _kinds(goal):
             result = _better(best, self._branch(kind, _Clause(goal, _state(kind, self))))
             if isinstance(result, Found) and result.sure:
                 return result
@@ -119,7 +122,7 @@ class Search(Finder):
         self._steps += 1
         if self._steps > _MOST_STEPS:
             return Stuck("there are too many combinations of alternatives to go through")
-        choice = min(clause.choices, key=len)
+        choice = min(clause.choices, key=lambda choice: (not _of_schemas(choice), len(choice)))
         best: Result = EMPTY
         for alternative in choice:
             copy = clause.copy(without=choice)
@@ -154,7 +157,35 @@ class Search(Finder):
         return best
 
     def _saturate(self, kind: str, clause: _Clause) -> bool:
-        """Do everything that has to be done, until only real choices are left; False where it cannot be done."""
+        """Do everything that has to be done, until only real choices are left; False where it cannot be done.
+
+        Which of several schemas holds is left open before keys and items are looked at: what is known of those is
+        little before, and much after.
+        """
+        while True:
+            if not self._unfold(kind, clause):
+                return False
+            if clause.values is not None:
+                return True
+            if clause.facts:
+                continue
+            if isinstance(clause.state, Objects) and clause.state.clashes():
+                return False
+            if not clause.choices or any(map(_of_schemas, clause.choices)):
+                return True
+            waiting, clause.choices = clause.choices, []
+            for choice in waiting:
+                alive = self._alive(clause, choice, len(waiting) > 1)
+                if alive is None:
+                    continue
+                if not alive:
+                    return False
+                clause.choices.append(alive)
+            if all(len(choice) > 1 for choice in clause.choices):
+                return True
+
+    def _unfold(self, kind: str, clause: _Clause) -> bool:
+        """Read all facts and make every move without an alternative, children left aside."""
         while True:
             while clause.facts:
                 fact = clause.facts.pop()
@@ -164,28 +195,35 @@ class Search(Finder):
                     return False
                 clause.seen.add(fact)
                 clause.choices.extend(self.demands.of(fact, kind))
-            if clause.values is not None and not clause.choices:
-                return True
-            # What can be settled without a look at children comes first: it may spare the look.
-            waiting, clause.choices = sorted(clause.choices, key=_weight), []
-            forced = False
+            waiting, clause.choices = clause.choices, []
             for place, choice in enumerate(waiting):
-                alive = choice if len(choice) == 1 else self._alive(clause, choice, len(waiting) > 1)
-                if alive is None:
-                    continue
+                alive = tuple(one for one in choice if len(choice) == 1 or self._possible(kind, clause, one))
                 if not alive:
                     return False
+                if any(isinstance(one[0], Fact) and clause.seen.issuperset(one) if one else True for one in alive):
+                    continue
                 if len(alive) > 1:
                     clause.choices.append(alive)
-                    continue
-                forced = True
-                if not self._do(clause, alive[0]):
+                elif not self._do(clause, alive[0]):
                     return False
                 if clause.values is not None:
                     clause.choices.extend(waiting[place + 1 :])
                     return True
-            if not forced and not clause.facts:
+            if not clause.facts:
                 return True
+
+    def _possible(self, kind: str, clause: _Clause, alternative: Alternative) -> bool:
+        """Whether nothing plainly forbids an alternative."""
+        for move in alternative:
+            if isinstance(move, Fact):
+                if move.opposite() in clause.seen or () in self.demands.of(move, kind):
+                    return False
+            elif isinstance(move, Has) and isinstance(clause.state, Objects):
+                if move.name in clause.state.lacks:
+                    return False
+            elif not isinstance(move, Among | Doubt) and not clause.state.copy().add(move):
+                return False
+        return True
 
     def _do(self, clause: _Clause, alternative: Alternative) -> bool:
         return all(self._move(clause, move) for move in alternative)
@@ -218,12 +256,10 @@ class Search(Finder):
         return tuple(alive)
 
     def _ruled_out(self, clause: _Clause, alternative: Alternative) -> bool:
-        copy = clause.copy()
-        if not self._do(copy, alternative):
-            return True
+        """Whether a key or item that the alternative speaks of can have no value."""
         for move in alternative:
-            if isinstance(move, Has | At) and move.fact is not None and isinstance(copy.state, Objects | Arrays):
-                goal = copy.state.goal_at(move)
+            if isinstance(move, Has | At) and move.fact is not None and isinstance(clause.state, Objects | Arrays):
+                goal = clause.state.goal_at(move)
                 if isinstance(self.find(goal), Empty):
                     return True
         return False
@@ -232,7 +268,7 @@ class Search(Finder):
         return all(self._given(clause, move, many) for move in alternative)
 
     def _given(self, clause: _Clause, move: Move, many: bool) -> bool:
-        """Whether a move is made already; asked of children only where it can spare a product of choices."""
+        """Whether a move is made already; where there are several choices, a tag's value is looked at too."""
         match move:
             case Fact():
                 return move in clause.seen
@@ -243,7 +279,8 @@ class Search(Finder):
                     return False
                 if fact is None or fact in clause.state.has[name]:
                     return True
-                return many and isinstance(self.find(clause.state.goal_at(move, opposite=True)), Empty)
+                goal = clause.state.goal_at(move, opposite=True)
+                return many and all(shallow(one.node) for one in goal) and isinstance(self.find(goal), Empty)
         return False
 
 
@@ -292,5 +329,13 @@ def _better(first: Result, second: Result) -> Result:
     return second if ranks[1] > ranks[0] else first
 
 
-def _weight(choice: Choice) -> int:
-    return min(len(choice), 2)
+def _kinds(goal: Goal) -> list[str]:
+    """The JSON types that the goal's own `type` keywords leave."""
+    written = [fact.node.words["type"] for fact in goal if fact.holds and "type" in fact.node.words]
+    return [
+        kind for kind in KINDS if all(kind in types or (kind == "number" and "integer" in types) for types in written)
+    ]
+
+
+def _of_schemas(choice: Choice) -> bool:
+    return all(alternative and all(isinstance(move, Fact) for move in alternative) for alternative in choice)
