@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +16,7 @@ from gateway.json_pointer import pointer_of
 from gateway.schema.complete import Completing
 from gateway.schema.cut import Cutting, Place
 from gateway.schema.explain import not_json, violations_of
-from gateway.schema.keywords import ANNOTATIONS, KNOWN, MANY, NAMED, ONE
+from gateway.schema.keywords import ANNOTATIONS, KNOWN, MANY, NAMED, ONE, Path, subschemas
 from gateway.schema.pattern import translate
 from gateway.schema.place import Document, Part
 from gateway.schema.violation import SchemaFault, Violation
@@ -23,6 +24,9 @@ from gateway.schema.violation import SchemaFault, Violation
 #: A validator takes some fifteen times its document's text. One that is larger than this is compiled at load to
 #: prove that it can be, and once more when its first value comes: thousands of endpoints, of which few are called.
 _SMALL = 2048
+
+#: Keywords that hold what a value may have to choose.
+_CHOSEN = frozenset(("anyOf", "oneOf", "if", "contains"))
 
 _engines: WeakValueDictionary[tuple[str, bytes], Engine] = WeakValueDictionary()
 
@@ -49,7 +53,7 @@ class Engine:
         validator = _compiled(_spelled(document), formats)
         if keep:
             self._validator = validator
-        self._branches: dict[Any, jsonschema_rs.Validator] = {}
+        self._places: dict[Path, str] = {}
         self._keys: dict[str, jsonschema_rs.Validator] = {}
 
     def valid(self, value: Any) -> bool:
@@ -90,29 +94,24 @@ class Engine:
         return Cutting(self.places, self._fits, self._matches).root()
 
     @cached_property
-    def _map(self) -> jsonschema_rs.ValidatorMap:
-        return jsonschema_rs.validator_map_for(_spelled(self.document), **_options(self.formats))
+    def _switch(self) -> jsonschema_rs.Validator:
+        """All branches in one validator: `{place: value}` asks whether the value fits the schema at that place.
 
-    @cached_property
-    def _registry(self) -> jsonschema_rs.Registry:
-        return jsonschema_rs.Registry([("urn:document", _spelled(self.document))])
+        One validator for each would compile what they share again and again, and takes a gigabyte for a few hundred
+        definitions that refer to each other.
+        """
+        registry = jsonschema_rs.Registry([("urn:document", _spelled(self.document))])
+        branches = {place: {"$ref": "urn:document#" + quote(place)} for place in _branches(self.document)}
+        return jsonschema_rs.Draft202012Validator({"properties": branches}, registry=registry, **_options(self.formats))
 
     def _fits(self, part: Part, value: Any) -> bool:
-        known = self._branches.get(part.path)
-        if known is None:
-            known = self._branches[part.path] = self._branch(part)
+        place = self._places.get(part.path)
+        if place is None:
+            place = self._places[part.path] = _place(part.path)
         try:
-            return known.is_valid(value)
+            return self._switch.is_valid({place: value})
         except ValueError:
             return False
-
-    def _branch(self, part: Part) -> jsonschema_rs.Validator:
-        pointer = pointer_of(part.path)
-        found = self._map.get("#" + pointer)
-        if found is None:
-            ref = {"$ref": "urn:document#" + quote(pointer)}
-            found = jsonschema_rs.Draft202012Validator(ref, registry=self._registry, **_options(self.formats))
-        return found
 
     def _matches(self, pattern: str, key: str) -> bool:
         known = self._keys.get(pattern)
@@ -122,6 +121,27 @@ class Engine:
             return known.is_valid(key)
         except ValueError:
             return False
+
+
+def _branches(document: Any) -> Iterator[str]:
+    """The places of all schemas that a value may have to choose."""
+    waiting: list[tuple[Path, Any]] = [((), document)]
+    while waiting:
+        path, node = waiting.pop()
+        for at, inner in subschemas(node, path):
+            if at[len(path)] in _CHOSEN:
+                yield _place(at)
+            waiting.append((at, inner))
+
+
+def _place(path: Path) -> str:
+    """The pointer of a schema in the document as the engine reads it."""
+    written: list[str | int] = []
+    map_of: str | int | None = None
+    for part in path:
+        written.append(_pattern(str(part)) if map_of == "patternProperties" else part)
+        map_of = part if map_of is None and part in NAMED else None
+    return pointer_of(written)
 
 
 def _options(formats: str) -> dict[str, Any]:

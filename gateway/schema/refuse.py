@@ -99,15 +99,21 @@ def _patterns(node: dict[str, Any], path: Path) -> list[SchemaFault]:
     if isinstance(node.get("patternProperties"), dict):
         written += [(("patternProperties", pattern), pattern) for pattern in node["patternProperties"]]
     faults = []
+    told: set[str] = set()
     for at, pattern in written:
         if not isinstance(pattern, str):
             continue
         spelled = translate(pattern)
         if isinstance(spelled, PatternFault):
             faults.append(SchemaFault((*path, *at), f"the pattern cannot be honoured: {spelled.reason}"))
+            continue
+        if len(at) > 1 and spelled in told:
+            faults.append(SchemaFault((*path, *at), "another pattern beside it means the same; put both schemas under one"))
         elif not _compiles(spelled):
             faults.append(
                 SchemaFault((*path, *at), "the pattern is not a regular expression of ECMA-262, or too large")
+        if len(at) > 1:
+            told.add(spelled)
             )
     return faults
 

@@ -215,6 +215,14 @@ def test_removed_paths_read_as_code() -> None:
     assert schema.undeclared(value) == ["rows[1].ssn", 'rows[1]["a.b"]', "leaked", "o.x"]
 
 
+@pytest.mark.parametrize("key", ["é", "a b", "a/b~c%25", "", '"', "\\", "0", "?#", "anyOf"])
+def test_branches_are_told_apart_below_any_key(key: str) -> None:
+    schema = compiled(closed(**{key: closed(**{key: {"oneOf": [CAT, DOG]}})}))
+    assert schema.cut({key: {key: PET, "x": 1}}) == {key: {key: {"kind": "cat", "lives": "9"}}}
+    by_pattern = compiled({"patternProperties": {r"^\bx": {"items": {"oneOf": [CAT, DOG]}}}})
+    assert by_pattern.cut({"x": [PET], "y": 1}) == {"x": [{"kind": "cat", "lives": "9"}]}
+
+
 def test_depth_is_no_obstacle() -> None:
     node = {"required": ["kids"], **closed(kids={"items": {"$ref": "#"}}, kind={"const": "node"})}
     schema = compiled({"anyOf": [node, {"required": ["leaf"], **closed(leaf=TEXT)}]})

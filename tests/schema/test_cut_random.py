@@ -130,6 +130,6 @@ def test_a_cut_is_valid_idempotent_and_declared(document: Any, value: Any) -> No
 
 @pytest.mark.long
 @given(DOCUMENTS, VALUES)
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_cut_is_valid_idempotent_and_declared_long(document: Any, value: Any) -> None:
     _holds(document, value)

@@ -34,6 +34,7 @@ REFUSED: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({"$defs": {"A": {"$id": "https://example.com/a"}}}, ("$defs", "A", "$id"), "no address of its own"),
     ({"$dynamicRef": "#a"}, ("$dynamicRef",), "write `$ref`"),
     ({"allOf": [{"$ref": "#"}]}, ("allOf", 0), "leads back to itself"),
+    ({"patternProperties": {"<": {}, r"\<": {}}}, ("patternProperties", r"\<"), "means the same"),
     ({"default": float("nan")}, (), "not JSON"),
 ]
 
