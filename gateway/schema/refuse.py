@@ -108,13 +108,12 @@ def _patterns(node: dict[str, Any], path: Path) -> list[SchemaFault]:
             faults.append(SchemaFault((*path, *at), f"the pattern cannot be honoured: {spelled.reason}"))
             continue
         if len(at) > 1 and spelled in told:
-            faults.append(SchemaFault((*path, *at), "another pattern beside it means the same; put both schemas under one"))
+            faults.append(SchemaFault((*path, *at), "another pattern beside it means the same; keep one of the two"))
         elif not _compiles(spelled):
-            faults.append(
-                SchemaFault((*path, *at), "the pattern is not a regular expression of ECMA-262, or too large")
+            message = "the pattern is not a regular expression of ECMA-262, or too large"
+            faults.append(SchemaFault((*path, *at), message))
         if len(at) > 1:
             told.add(spelled)
-            )
     return faults
 
 
