@@ -209,6 +209,20 @@ def test_a_property_of_an_answer(case: str, before: Json, after: Json) -> None:
     assert within(before) == after, case
 
 
+def test_an_input_loses_what_a_wider_neighbour_would_make_narrower() -> None:
+    closed = {"allOf": [{"$ref": "#/$defs/N"}], "unevaluatedProperties": False}
+    cyclic = {"type": "object", "properties": {"n": closed}, "$defs": {"N": {"properties": {"n": closed}}}}
+    cut = shown(cyclic, portable=False)
+    assert cut["$defs"]["N"] == {"properties": {"n": {"allOf": [{}]}}}
+    assert cut["properties"]["n"] == {"allOf": [{"$ref": "#/$defs/N"}]}
+    assert within({"contains": {"pattern": r"\_"}, "maxContains": 1}, portable=False) == {"contains": {}}
+
+
+def test_a_reference_to_something_wider_is_wider() -> None:
+    document = {"type": "object", "properties": {"x": {"not": {"$ref": "#/properties/y"}}, "y": {"format": "uri"}}}
+    assert shown(document) == {"type": "object", "properties": {"x": {}, "y": {}}}
+
+
 def test_an_input_keeps_what_the_dialect_has() -> None:
     kept = {
         "type": "object",
