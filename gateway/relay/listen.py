@@ -6,11 +6,13 @@ import asyncio
 import errno
 import socket
 from contextlib import suppress
+from functools import partial
 
 from gateway.relay.backend import Backend, tune
 from gateway.relay.gate import Routes
 from gateway.relay.observe import Observer, Silent
 from gateway.relay.pair import HELD, Pair, Setting
+from gateway.relay.ready import ready
 from gateway.relay.route import Route
 from gateway.relay.tls import listen_context
 
@@ -43,19 +45,22 @@ class Relay:
     async def start(self) -> tuple[str, int]:
         """Open the listener; returns the address it got. Raises `OSError` where it is taken."""
         loop = asyncio.get_running_loop()
+        tls = listen_context(self.route.listen_tls) if self.route.listen_tls else None
+        backend = Backend(self.route, loop)
+        self._doors = await self._open_doors(loop)
         self._setting = Setting(
             route=self.route,
             loop=loop,
-            backend=Backend(self.route, loop),
+            ready=ready(loop),
+            backend=backend,
             observer=self._observer,
-            listen_tls=listen_context(self.route.listen_tls) if self.route.listen_tls else None,
+            listen_tls=tls,
             routes=Routes(self.route.declared) if self.route.declared is not None else None,
             buffer=memoryview(bytearray(HELD)),
             closed=self._forget,
         )
-        self._doors = await self._open_doors(loop)
         for door in self._doors:
-            loop.add_reader(door, self._accept, door)
+            self._setting.ready.add_reader(door, partial(self._accept, door))
         host, port = self._doors[0].getsockname()[:2]
         return host, port
 
@@ -65,7 +70,7 @@ class Relay:
             return
         for door in self._doors:
             self._accept(door)  # a client whose connection the kernel has taken is our guest already
-            self._setting.loop.remove_reader(door)
+            self._setting.ready.remove_reader(door)
             door.close()
         self._doors = []
         for pair in list(self._pairs):
@@ -80,6 +85,7 @@ class Relay:
         if self._ticking is not None:
             self._ticking.cancel()
             self._ticking = None
+        self._setting.ready.close()
 
     async def _open_doors(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
         found = await loop.getaddrinfo(
@@ -107,7 +113,7 @@ class Relay:
                 return
             except OSError as fault:
                 if fault.errno in _EXHAUSTED:
-                    setting.loop.remove_reader(door)
+                    setting.ready.remove_reader(door)
                     setting.loop.call_later(_REST, self._accept_again, door)
                     return
                 continue  # that client left before it was accepted
@@ -115,7 +121,7 @@ class Relay:
 
     def _accept_again(self, door: socket.socket) -> None:
         if self._setting is not None and door in self._doors:
-            self._setting.loop.add_reader(door, self._accept, door)
+            self._setting.ready.add_reader(door, partial(self._accept, door))
 
     def _welcome(self, client: socket.socket, setting: Setting) -> None:
         client.setblocking(False)

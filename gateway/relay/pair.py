@@ -19,6 +19,7 @@ from gateway.relay.backend import Backend, Unreachable
 from gateway.relay.gate import Gate, Refused, Routes
 from gateway.relay.observe import Observer, Watch
 from gateway.relay.own_words import own_answer
+from gateway.relay.ready import Ready
 from gateway.relay.route import Route
 from gateway.relay.tls import handshake
 
@@ -49,6 +50,7 @@ class Setting:
 
     route: Route
     loop: asyncio.AbstractEventLoop
+    ready: Ready
     backend: Backend
     observer: Observer
     listen_tls: ssl.SSLContext | None
@@ -65,6 +67,7 @@ class Flow:
         "_buffer",
         "_loop",
         "_on_readable",
+        "_ready",
         "_tell",
         "ended",
         "moved",
@@ -91,6 +94,7 @@ class Flow:
         self.ended = False
         self._tell = tell
         self._loop = pair.setting.loop
+        self._ready = pair.setting.ready
         self._buffer = pair.setting.buffer
         self._on_readable = self._readable_tls if isinstance(source, ssl.SSLSocket) else self._readable
 
@@ -102,14 +106,14 @@ class Flow:
         """Read on, unless there is a reason not to."""
         if not self.ended and not self.reading and self.pending is None:
             self.reading = True
-            self._loop.add_reader(self.source, self._on_readable)
+            self._ready.add_reader(self.source, self._on_readable)
             if isinstance(self.source, ssl.SSLSocket):
                 self._loop.call_soon(self._readable_tls)  # decrypted bytes do not wake the poll
 
     def pause(self) -> None:
         if self.reading:
             self.reading = False
-            self._loop.remove_reader(self.source)
+            self._ready.remove_reader(self.source)
 
     def accept(self, data: memoryview) -> None:
         """What came from the source."""
@@ -128,7 +132,7 @@ class Flow:
         if sent < len(data):
             self.pending = memoryview(bytes(data[sent:]))
             self.pause()
-            self._loop.add_writer(self.sink, self._writable)
+            self._ready.add_writer(self.sink, self._writable)
         self._tell(data)
         if self.pair.attentive:
             self.pair.went_by()
@@ -139,7 +143,7 @@ class Flow:
         self.pause()
         if self.pending is not None:
             self.pending = None
-            self._loop.remove_writer(self.sink)
+            self._ready.remove_writer(self.sink)
 
     def read(self) -> None:
         """Take over what has arrived."""
@@ -180,7 +184,7 @@ class Flow:
             self.pending = self.pending[sent:]
             return
         self.pending = None
-        self._loop.remove_writer(self.sink)
+        self._ready.remove_writer(self.sink)
         self.resume()
         self.pair.went_by()
 
@@ -292,7 +296,7 @@ class Pair:
         self._first_bytes()  # decrypted bytes do not wake the poll
 
     def _listen(self) -> None:
-        self.setting.loop.add_reader(self.client, self._first_bytes)
+        self.setting.ready.add_reader(self.client, self._first_bytes)
         if self.refused:
             self._after(PATIENCE, self.close)
 
@@ -320,7 +324,7 @@ class Pair:
                 self.refuse(refused)
 
     def _begin(self, first: memoryview, refused: Refused | None) -> None:
-        self.setting.loop.remove_reader(self.client)
+        self.setting.ready.remove_reader(self.client)
         self._forget_timer()
         self._task = self.setting.loop.create_task(self._open(first, refused))
 
@@ -452,7 +456,7 @@ class Pair:
                 self.backend.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self._let_go(self.backend)
         _end_writing(self.client)
-        self.setting.loop.add_reader(self.client, self._ignore)
+        self.setting.ready.add_reader(self.client, self._ignore)
         self._after(PATIENCE, self.close)
 
     def _ignore(self) -> None:
@@ -573,7 +577,7 @@ class Pair:
 
     def _let_go(self, sock: socket.socket) -> None:
         if sock.fileno() >= 0:
-            self.setting.loop.remove_reader(sock)
+            self.setting.ready.remove_reader(sock)
             sock.close()
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
