@@ -12,9 +12,14 @@ import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 import psutil
+from mcp import Client
 
+from tests.surfaces.mcp import typescript
+
+NAMES = ["broken_report", "create_person", "get_person", "list_people", "search_people", "slow_report"]
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -57,6 +62,30 @@ async def test_the_printed_lines_work_and_ctrl_c_leaves_nothing_behind() -> None
     assert process.returncode == 0
     assert rest.decode().strip() == "Stopping: finishing what is in flight."
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+
+
+async def test_the_official_clients_list_and_call_the_running_demo() -> None:
+    async with demo() as (_, printed):
+        (tools,) = re.findall(r"client connects to (http://[0-9.:]+)/mcp", printed)
+        url = f"{tools}/mcp"
+        modes: list[Literal["auto", "legacy"]] = ["auto", "legacy"]
+        for mode in modes:
+            async with Client(url, mode=mode) as client:
+                listed = await client.list_tools()
+                assert [tool.name for tool in listed.tools] == NAMES
+                result = await client.call_tool(
+                    "list_people", {"team": "platform"}
+                )  # raises where it breaks its schema
+                assert result.structured_content is not None
+                people = result.structured_content["people"]
+                one = await client.call_tool("get_person", {"team": "platform", "id": people[0]["id"]})
+                assert one.structured_content is not None
+                assert one.structured_content["name"] == people[0]["name"]
+                assert (await client.call_tool("broken_report", {})).is_error
+        ran = await typescript.run("client.mjs", url, 'list_people={"team":"platform"}', "slow_report")
+        assert ran["tools"] == NAMES
+        assert ran["results"]["list_people"]["structuredContent"] == result.structured_content
+        assert ran["results"]["slow_report"]["isError"] is True
 
 
 async def test_a_taken_port_is_said_and_another_is_used() -> None:

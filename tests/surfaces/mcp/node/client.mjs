@@ -7,9 +7,10 @@ const client = new Client({ name: "toolview-test", version: "1.0.0" });
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const { tools } = await client.listTools(); // compiles every outputSchema
 const results = {};
-for (const name of names) {
+for (const named of names) {
+  const [, name, given] = named.match(/^([^=]*)=?(.*)$/s); // `tool` or `tool={"its": "arguments"}`
   try {
-    results[name] = await client.callTool({ name, arguments: {} }); // validates structuredContent
+    results[name] = await client.callTool({ name, arguments: JSON.parse(given || "{}") }); // validates structuredContent
   } catch (error) {
     results[name] = { thrown: error.message, code: error.code };
   }
