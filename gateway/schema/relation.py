@@ -121,7 +121,7 @@ def _answer(
             if isinstance(sides, Unknown):
                 return sides
             if sides.tells_apart(found.value):
-                path, reason = place_and_reason(sides.outside.document, sides.shown(found.value), *names)
+                path, reason = place_and_reason(sides.outside, sides.shown(found.value), *names)
                 return No(path, found.value, reason)
         first = first or (
             found.doubt if isinstance(found, _Candidate) else found if isinstance(found, Unknown) else None

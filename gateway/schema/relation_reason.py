@@ -8,19 +8,28 @@ from typing import Any
 
 import jsonschema_rs
 
+from gateway.json_text import type_name
 from gateway.schema.relation_graph import kind_of
+from gateway.schema.schema import Schema
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]*\Z")
 _BRANCHES = ("anyOf", "oneOf")
 
 
-def place_and_reason(document: Any, value: Any, narrow: str, wide: str) -> tuple[str, str]:
+def place_and_reason(schema: Schema, value: Any, narrow: str, wide: str) -> tuple[str, str]:
     """The path and sentence of the first fault, looking into the alternative that the value comes nearest to."""
-    validator = jsonschema_rs.Draft202012Validator(document)
-    faults = list(validator.iter_errors(value))
-    if not faults:
+    try:
+        faults = list(jsonschema_rs.Draft202012Validator(schema.document).iter_errors(value))
+    except ValueError:
+        faults = []
+    if faults:
+        return _told(faults[0], narrow, wide)
+    # A pattern that the engine reads in another spelling, or an asserted format: the schema's own words do.
+    violations = schema.check(value, 1)
+    if not violations:
         return "", f"{narrow} may hold a value that {wide} refuses"
-    return _told(faults[0], narrow, wide)
+    parts = violations[0].pointer.split("/")[1:]
+    return readable([int(part) if part.isdigit() else part for part in parts], []), violations[0].message
 
 
 def _told(fault: jsonschema_rs.ValidationError, narrow: str, wide: str) -> tuple[str, str]:
@@ -36,7 +45,7 @@ def _told(fault: jsonschema_rs.ValidationError, narrow: str, wide: str) -> tuple
         case "type":
             if found is None:
                 return path, f"{narrow} may be null here"
-            return path, f"{narrow} may be {_a(kind_of(found))} here, where {wide} wants {_types(fault.kind.value)}"
+            return path, f"{narrow} may be {_a(type_name(found))} here, where {wide} wants {_types(fault.kind.value)}"
         case "enum" | "const" | "constant":
             if kind_of(found) in ("object", "array"):
                 return path, f"{wide} lists the values allowed here, and {narrow} may hold another"
