@@ -11,6 +11,15 @@ import pytest
 from gateway.schema import Schema, compile_schema
 
 ANSWERS = Path(__file__).parent.parent / "data" / "answers"
+#: Small ones, each with a shape of its own: alternating lists, keys that are patterns, "" for an absent object.
+REAL = (
+    "elasticsearch-msearch",
+    "rabbitmq-queues",
+    "shopify-products",
+    "slurm-jobs",
+    "solr-mbeans",
+    "wordpress-rest-index-routes",
+)
 TEXT = {"type": "string"}
 
 
@@ -272,9 +281,9 @@ def is_left_of(after: Any, before: Any) -> bool:
     return type(after) is type(before) and bool(after == before)
 
 
-@pytest.mark.parametrize("file", sorted(ANSWERS.glob("*.json")), ids=lambda file: file.stem)
-def test_a_real_answer_loses_what_is_not_declared_and_nothing_else(file: Path) -> None:
-    value = json.loads(file.read_text())
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_answer_loses_what_is_not_declared_and_nothing_else(name: str) -> None:
+    value = json.loads((ANSWERS / f"{name}.json").read_text())
     everything = declared_by(value)
     whole = compiled(everything)
     assert whole.valid(value)
