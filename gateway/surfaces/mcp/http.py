@@ -6,7 +6,7 @@ Stateless: nothing is kept between requests but the encoded form of a catalog. T
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import assert_never
 
@@ -75,13 +75,16 @@ class McpSurface:
         listing: Listing,
         scopes: frozenset[str] | None,
     ) -> web.Response:
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        # Read by any case, so there is no need to write every name anew for the few that a backend wants.
+        headers: Mapping[str, str] = request.headers
+        if message.trace:
+            headers = {**{name.lower(): value for name, value in headers.items()}, **message.trace}
         call = Call(
             message.name,
             message.arguments,
             SURFACE,
             message.call_id or new_call_id(),
-            {**headers, **message.trace} if message.trace else headers,
+            headers,
             scopes,
         )
         outcome = await self._run(call, generation, listing, interruptible=message.modern)
