@@ -107,9 +107,10 @@ def within_budget(shown: Shown, budget: Budget, schema: Schema) -> Shown | OverB
 
 
 def _checked(value: Json, schema: Schema) -> Shown | Broken | NotJsonValue:
-    if not schema.valid(value):
+    shown = _encoded(value)  # first: encoding bounds the depth that the validator then sees
+    if isinstance(shown, Shown) and not schema.valid(value):
         return Broken(tuple(schema.check(value)))
-    return _encoded(value)
+    return shown
 
 
 def _encoded(value: Json) -> Shown | NotJsonValue:
