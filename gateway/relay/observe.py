@@ -113,18 +113,18 @@ class Watch:
         """The relay answered a request that was not sent on."""
         exchange = _Exchange(method, target, 0)
         exchange.status = status
-        self._report(exchange)
+        self.report(exchange)
 
     def spoken(self, status: int) -> None:
         """The relay answered in the backend's place."""
         if self.waiting:
             self.waiting[0].status = status
-            self._report(self.waiting.popleft())
+            self.report(self.waiting.popleft())
 
     def answers_ended(self) -> None:
         """The backend closed its side cleanly; an answer that runs to the end of the connection is over now."""
         if self.answers.to_end and self.waiting:
-            self._report(self.waiting.popleft())
+            self.answers.over()
 
     def closed(self) -> None:
         """The connection is gone; whatever still waits was cut."""
@@ -132,13 +132,10 @@ class Watch:
             return
         while self.waiting:
             exchange = self.waiting.popleft()
-            self._report(exchange)
+            if exchange.status:
+                exchange.answer_bytes = self.answers.size
+            self.report(exchange)
             self.observer.cut(_METHODS.get(exchange.method, "other"), exchange.status)
-
-    def answer_over(self, size: int) -> None:
-        exchange = self.waiting.popleft()
-        exchange.answer_bytes = size
-        self._report(exchange)
 
     def give_up(self) -> None:
         """From here on nothing is followed, in either direction."""
@@ -149,7 +146,7 @@ class Watch:
             self.waiting.clear()
             self.observer.opaque()
 
-    def _report(self, exchange: _Exchange) -> None:
+    def report(self, exchange: _Exchange) -> None:
         self.observer.exchange(
             _METHODS.get(exchange.method, "other"),
             exchange.status,
@@ -166,7 +163,7 @@ _HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(7)
 class _Messages:
     """One direction: heads are read, bodies are counted and not looked into, chunk sizes are followed."""
 
-    __slots__ = ("_held", "_skip", "_state", "_watch", "heads", "size")
+    __slots__ = ("_counted", "_held", "_skip", "_state", "_watch", "heads")
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -176,8 +173,13 @@ class _Messages:
         #: A head or line of which only the beginning came so far.
         self._held = b""
         self.heads = 0
-        #: Bytes of the message at hand.
-        self.size = 0
+        #: Bytes of the message at hand, those to be skipped included.
+        self._counted = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the message at hand that have come."""
+        return self._counted - self._skip
 
     @property
     def at_boundary(self) -> bool:
@@ -195,33 +197,31 @@ class _Messages:
         count, at = len(view), 0
         while at < count:
             if self._skip:
-                at += self._pass_over(count - at)
+                at += self._skip
+                if at > count:
+                    self._skip = at - count
+                    return
+                self._skip = 0
+                if self._state == _LENGTH:
+                    self._state = _HEAD
+                    self.over()
+                else:
+                    self._state = _SIZE_LINE
             elif self._state == _HEAD:
-                at += self._read_head(bytes(view[at : at + _PIECE] if count > _PIECE or at else view))
+                at += self._read_head(bytes(view[at : at + _PIECE] if at or count > _PIECE else view))
             elif self._state >= _TO_END:
-                self.size += count - at
+                self._counted += count - at
                 return
             else:
                 at += self._read_line(bytes(view[at : at + _PIECE]))
 
-    def _begin(self, head: bytes) -> None:
-        """A whole head came; what follows is settled with `_follow_body` or `_finish`."""
+    def _begin(self, head: bytes, line_end: int) -> None:
+        """A whole head came; what follows it is settled here."""
         raise NotImplementedError
 
-    def _over(self) -> None:
+    def over(self) -> None:
         """A whole message came."""
         raise NotImplementedError
-
-    def _pass_over(self, available: int) -> int:
-        step = min(self._skip, available)
-        self._skip -= step
-        self.size += step
-        if not self._skip:
-            if self._state == _LENGTH:
-                self._finish()
-            else:
-                self._state = _SIZE_LINE
-        return step
 
     def _read_head(self, data: bytes) -> int:
         """Read a head, or as much of it as came; returns how much of `data` it was."""
@@ -232,29 +232,34 @@ class _Messages:
         begin = 0
         while data.startswith(_LINE_ENDS, begin):  # RFC 9112 §2.2: empty lines before a request are ignored
             begin += 2 if data[begin] == 13 else 1
-        end = _head_end(data, begin)
+        # The first line tells how the lines of this head end.
+        first = data.find(b"\n", begin)
+        end_mark = b"\r\n\r\n" if data[first - 1 : first] == b"\r" else b"\n\n"
+        end = data.find(end_mark, first - 1) if first > 0 else -1
         if end < 0:
             self._hold(data[begin:], LONGEST_HEAD)
             return len(data) - known
+        end += len(end_mark)
         self.heads += 1
-        self.size = end - begin
-        self._begin(data[begin:end])
+        self._counted = end - begin
+        self._begin(data[begin:end], first - begin)
         return end - known
 
     def _read_line(self, data: bytes) -> int:
         """Read a line of the chunked coding, or as much of it as came; returns how much of `data` it was."""
         end = data.find(b"\n") + 1
         if not end:
-            self.size += len(data)
+            self._counted += len(data)
             self._hold(self._held + data, _LONGEST_LINE)
             return len(data)
-        self.size += end
+        self._counted += end
         line = (self._held + data[:end]).rstrip(b"\r\n")
         self._held = b""
         if self._state == _SIZE_LINE:
             self._chunk_begins(line)
         elif not line:
-            self._finish()
+            self._state = _HEAD
+            self.over()
         return end
 
     def _chunk_begins(self, line: bytes) -> None:
@@ -266,6 +271,7 @@ class _Messages:
         if length:
             self._state = _CHUNK
             self._skip = length + 2
+            self._counted += length + 2
         else:
             self._state = _TRAILER
 
@@ -273,10 +279,6 @@ class _Messages:
         self._held = begun
         if len(begun) > most:
             self._watch.give_up()
-
-    def _finish(self) -> None:
-        self._state = _HEAD
-        self._over()
 
     def _follow_body(self, fields: bytes) -> bool:
         """Settle what follows a head with these lower-cased fields; false where they give no length."""
@@ -296,21 +298,12 @@ class _Messages:
             self._watch.give_up()
             return True
         self._skip = int(value)
+        self._counted += self._skip
         if self._skip:
             self._state = _LENGTH
         else:
-            self._finish()
+            self.over()
         return True
-
-
-def _head_end(data: bytes, begin: int) -> int:
-    """Where the head beginning at `begin` is over; -1 where it is not. Its first line tells how its lines end."""
-    first = data.find(b"\n", begin)
-    if first > 0 and data[first - 1] == 13:
-        end = data.find(b"\r\n\r\n", first - 1)
-        return end + 4 if end >= 0 else -1
-    end = data.find(b"\n\n", begin)
-    return end + 2 if end >= 0 else -1
 
 
 def _value(fields: bytes, start: int) -> bytes:
@@ -320,25 +313,25 @@ def _value(fields: bytes, start: int) -> bytes:
 class Requests(_Messages):
     __slots__ = ()
 
-    def _begin(self, head: bytes) -> None:
-        words = head[: head.find(b"\n")].rstrip(b"\r").split(b" ")
-        if len(words) < 3 or not words[-1].startswith(b"HTTP/1."):
+    def _begin(self, head: bytes, line_end: int) -> None:
+        method, _, rest = head[:line_end].partition(b" ")
+        target, _, version = rest.rpartition(b" ")
+        if not version.startswith(b"HTTP/1."):
             self._watch.give_up()
             return
-        target = words[1] if len(words) == 3 else b" ".join(words[1:-1])
-        self._watch.waiting.append(_Exchange(words[0], target, self.size))
+        self._watch.waiting.append(_Exchange(method, target, self._counted))
         self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
 
-    def _over(self) -> None:
+    def over(self) -> None:
         # An answer may be over before its request; the request then has no exchange to add its size to.
         if self._watch.waiting:
-            self._watch.waiting[-1].request_bytes = self.size
+            self._watch.waiting[-1].request_bytes = self._counted
 
 
 class Answers(_Messages):
     __slots__ = ()
 
-    def _begin(self, head: bytes) -> None:
+    def _begin(self, head: bytes, line_end: int) -> None:
         waiting = self._watch.waiting
         digits = head[9:12]
         if not waiting or not head.startswith(b"HTTP/1.") or not digits.isdigit():
@@ -351,12 +344,14 @@ class Answers(_Messages):
         exchange.status = status
         if status == 101 or (exchange.method == b"CONNECT" and 200 <= status < 300):
             self._watch.upgraded = True
-            self._watch.answer_over(self.size)
+            self.over()
             self._watch.give_up()
         elif exchange.method == b"HEAD" or status == 204 or status == 304:
-            self._finish()
+            self.over()
         elif not self._follow_body(head.lower()):
             self._state = _TO_END
 
-    def _over(self) -> None:
-        self._watch.answer_over(self.size)
+    def over(self) -> None:
+        exchange = self._watch.waiting.popleft()
+        exchange.answer_bytes = self._counted
+        self._watch.report(exchange)
