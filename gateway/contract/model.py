@@ -29,6 +29,7 @@ from gateway.contract.scalars import (
     Positive,
     RateLimit,
     RouteText,
+    SchemaNode,
     Size,
     SocketPath,
     StateExpression,
@@ -446,7 +447,7 @@ class ViewWritten(Shape):
     defaults: Maybe[Mapping[str, Any]] = Field(
         default=None, description="arguments that tools fill in where none is passed"
     )
-    output: Any = Field(default=None, description="JSON Schema of the shown answer")
+    output: SchemaNode = Field(default=None, description="JSON Schema of the shown answer")
     project: Maybe[ProjectWritten] = Field(default=None, description="full answer to shown answer")
     budget: Maybe[Annotated[BudgetWritten, BeforeValidator(_size_alone)]] = Field(
         default=None, description="a size, or these keys"
@@ -501,11 +502,13 @@ class EndpointWritten(Shape):
     kind: Annotated[
         Literal["json", "media", "raw", "multipart", "stream"], *choice("json", "media", "raw", "multipart", "stream")
     ] = Field(default="json", description="what is answered or taken; `raw`, `multipart` and `stream` are HTTP only")
-    input: Any = Field(default=None, description="JSON Schema of the arguments; closed, empty")
+    input: SchemaNode = Field(default=None, description="JSON Schema of the arguments; closed, empty")
     send: Maybe[Mapping[str, Any]] = Field(
         default=None, description="where an argument goes and how; by name and method"
     )
-    output: Any = Field(default=None, description="JSON Schema of the full 2xx answer, or a map of them by status")
+    output: SchemaNode = Field(
+        default=None, description="JSON Schema of the full 2xx answer, or a map of them by status"
+    )
     validate_mode: Annotated[Literal["strict", "observe"], *choice("strict", "observe")] = Field(
         default="strict", alias="validate", description="what happens to an answer that breaks `output`"
     )

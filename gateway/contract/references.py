@@ -140,17 +140,18 @@ def _merge_included(files: Files) -> None:
     if not isinstance(patterns, list):
         return
     for index, pattern in enumerate(patterns):
-        if isinstance(pattern, str):
-            found = _matches(files, pattern)
-            if isinstance(found, str):
-                files.refusals.append(files.refusal("", ("include", index), found))
-                continue
-            for file in found:
-                _include(files, file)
+        found = _matches(files, pattern)
+        if isinstance(found, str):
+            files.refusals.append(files.refusal("", ("include", index), found))
+            continue
+        for file in found:
+            _include(files, file)
 
 
-def _matches(files: Files, pattern: str) -> list[str] | str:
+def _matches(files: Files, pattern: Json) -> list[str] | str:
     """Files that a pattern of `include` names, sorted."""
+    if not isinstance(pattern, str):
+        return f"write a pattern of file names, as `contracts/*.yaml`, not {quoted(pattern)}"
     if FilePath(pattern).is_absolute() or ".." in FilePath(pattern).parts or not pattern.strip():
         return "an include stays in the contract's folder; write a pattern as `contracts/*.yaml`"
     try:

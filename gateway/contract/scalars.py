@@ -50,13 +50,21 @@ def refuse(fault: Malformed, value: Any) -> NoReturn:
 
 def a(kind: str) -> str:
     """A JSON type in the words of YAML."""
-    return {"null": "nothing", "object": "a mapping", "array": "a list", "string": "text"}.get(kind, f"a {kind}")
+    return {"null": "nothing", "object": "a mapping", "array": "a list", "string": "text", "integer": "an integer"}.get(
+        kind, f"a {kind}"
+    )
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Secret):
         return "what its placeholder gives"
     return a(type_name(value)) if isinstance(value, (list, dict)) else quoted(value)
+
+
+def _schema_node(value: Any) -> Any:
+    if value is None:
+        refuse(Malformed(EMPTY), None)
+    return value
 
 
 def choice(*words: str) -> tuple[PlainValidator, WithJsonSchema]:
@@ -228,6 +236,8 @@ Function = Annotated[
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string", "minLength": 1})]
 SocketPath = Annotated[str, PlainValidator(_socket), WithJsonSchema({"type": "string", "minLength": 1})]
 KeySet = Annotated[str, PlainValidator(_key_set), WithJsonSchema({"type": "string", "minLength": 1})]
+#: A JSON Schema as it stands; what it says is for the schema room to judge.
+SchemaNode = Annotated[Any, PlainValidator(_schema_node)]
 HeaderName = Annotated[str, *scalar("write the name of a header", {"type": "string"}, _header_name)]
 HeaderValue = Annotated[
     str, *scalar("write text; quote it where it looks like a number", {"type": "string"}, _header_value)

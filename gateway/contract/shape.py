@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
@@ -82,20 +82,29 @@ def unknown_key(key: str, accepted: tuple[str, ...], place: str | None) -> str:
 
 
 def keys_at(shape: type[Shape], path: Path) -> tuple[str, ...]:
-    """The keys that a shape accepts at a path below it."""
+    """The keys that a shape accepts at a path below it; none where that is not a group of keys."""
     current: Any = shape
     for part in path:
         if _is_shape(current):
-            field = next((item for name, item in current.model_fields.items() if (item.alias or name) == part), None)
-            current = _inner(field.annotation) if field else None
-        # below a list or a mapping of shapes `_inner` already leads to the shape of its items
+            found = (field for name, field in current.model_fields.items() if (field.alias or name) == part)
+            current = _inner(getattr(next(found, None), "annotation", None))
+        elif isinstance(current, _Each):
+            current = current.shape
     return tuple(field.alias or name for name, field in current.model_fields.items()) if _is_shape(current) else ()
 
 
+class _Each(NamedTuple):
+    """A list or mapping of groups."""
+
+    shape: Any
+
+
 def _inner(annotation: Any) -> Any:
+    """The group, or the groups, that a field holds."""
     if _is_shape(annotation):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _inner(part)) is not None), None)
+    found = next((inner for part in get_args(annotation) if (inner := _inner(part)) is not None), None)
+    return _Each(found) if found is not None and get_origin(annotation) in (tuple, Mapping) else found
 
 
 def _is_shape(candidate: Any) -> bool:
