@@ -53,6 +53,12 @@ class Schemas:
             self._slices[pair] = fits_slice(full, view, formats=self.formats)
         return self._slices[pair]
 
+    def of_argument(self, arguments: Schema, name: str) -> Schema | None:
+        """The schema of one argument; many endpoints have the same one."""
+        document = arguments.property_document(name)
+        found = None if document is None else self._compile(document)
+        return found if isinstance(found, Schema) else None
+
     def compile_input(self, node: Json, path: Path) -> Schema | None:
         """The schema of an endpoint's arguments: an object, closed where it does not say otherwise."""
         return self.compile(closed({} if node is None else node), path)

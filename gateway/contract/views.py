@@ -46,7 +46,7 @@ def read_view(
     if outputs is not None and output is None:
         reading.refuse(path, "a view starts from the full answer; write the endpoint's `output`, beside `tool`")
     if arguments is not None:
-        _check_defaults(reading, defaults, (*path, "defaults"), arguments, builder)
+        _check_defaults(reader, defaults, (*path, "defaults"), arguments, builder)
     if shown is not None and written.project is None:
         _check_slice(reader, shown, outputs or {}, (*path, "output"))
     budget = _budget(reading, written, (*path, "budget"), shown if written.output is not None else output)
@@ -56,9 +56,10 @@ def read_view(
 
 
 def _check_defaults(
-    reading: Reading, defaults: Mapping[str, Json], path: Path, arguments: Schema, builder: RequestBuilder | None
+    reader: Reader, defaults: Mapping[str, Json], path: Path, arguments: Schema, builder: RequestBuilder | None
 ) -> None:
     """Classes 3 and 4: a default is an argument, has its field's type, and reaches the backend."""
+    reading = reader.reading
     in_path = builder.path_arguments if builder else ()
     for name, value in defaults.items():
         at: Path = (*path, name)
@@ -70,7 +71,7 @@ def _check_defaults(
         if name in in_path:
             reading.refuse(at, f"`{name}` fills the path and names what is asked for; take its default out")
             continue
-        field = arguments.property_schema(name)
+        field = reader.schemas.of_argument(arguments, name)
         violations = field.check(value, 1) if field is not None else []
         if violations:
             where = f" at {violations[0].pointer}" if violations[0].pointer else ""
