@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import orjson
+from gateway.json_text import encode
+from gateway.schema.keywords import ANNOTATIONS
+from gateway.schema.resolve import resolve
 
 KINDS = ("object", "array", "string", "number", "boolean", "null")
 
@@ -18,6 +20,7 @@ _OPAQUE = frozenset({"unevaluatedProperties", "unevaluatedItems", "$dynamicRef",
 #: A keyword of the engine's own: something that is neither known to hold nor to be broken; its value says why.
 DOUBT = "toolview:doubt"
 
+_DEFINITIONS = ("$defs", "definitions")
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 _EVALUATING = frozenset(
@@ -223,7 +226,9 @@ class Graph:
         words.update(self._grouped(schema, index))
         for word in _OPAQUE.intersection(schema):
             # Its meaning hangs on its siblings, so it is only ever equal within one whole schema.
-            words[word] = (index, json.dumps(schema, sort_keys=True, default=str))
+            said = {key: part for key, part in schema.items() if key not in ANNOTATIONS and key not in _DEFINITIONS}
+            text = json.dumps(said, sort_keys=True)
+            words[word] = (index if '"$ref"' in text else -1, text)
         return words
 
     def _grouped(self, schema: dict[str, Any], index: int) -> Iterator[tuple[str, Any]]:
@@ -252,8 +257,6 @@ class Graph:
             yield "dependentSchemas", tuple((name, node(part)) for name, part in schema["dependentSchemas"].items())
 
     def _reference(self, reference: str, index: int) -> tuple[int, str]:
-        if reference != "#" and not reference.startswith("#/"):
-            raise Unclear(f"the reference `{reference}` leads out of the document")
         name = _definition_name(reference)
         return (0 if name in self._shared and index >= 0 else index, reference)
 
@@ -271,22 +274,16 @@ def _evaluated(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _definition_name(reference: str) -> str | None:
     parts = reference.split("/", 3)
-    if len(parts) < 3 or parts[1] not in ("$defs", "definitions"):
+    if len(parts) < 3 or parts[1] not in _DEFINITIONS:
         return None
     return f"{parts[1]}/{parts[2]}"
 
 
-def _at(document: Any, pointer: str) -> Any:
-    place = document
-    for part in pointer.split("/")[1:]:
-        part = part.replace("~1", "/").replace("~0", "~")
-        if "%" in part:
-            raise Unclear(f"the reference `{pointer}` is percent-encoded")
-        try:
-            place = place[int(part)] if isinstance(place, list) else place[part]
-        except (KeyError, IndexError, TypeError, ValueError):
-            raise Unclear(f"the reference `{pointer}` leads nowhere") from None
-    return place
+def _at(document: Any, reference: str) -> Any:
+    found = resolve(document, reference)
+    if isinstance(found, str):
+        raise Unclear(f"the reference `{reference}` cannot be resolved: {found}")
+    return found[1]
 
 
 def _shared_definitions(documents: list[Any]) -> frozenset[str]:
@@ -295,7 +292,7 @@ def _shared_definitions(documents: list[Any]) -> frozenset[str]:
         return frozenset()
     texts: dict[str, bytes] = {}
     uses: dict[str, set[str | None]] = {}
-    for group in ("$defs", "definitions"):
+    for group in _DEFINITIONS:
         first = documents[0].get(group)
         if not isinstance(first, dict):
             continue
@@ -303,21 +300,14 @@ def _shared_definitions(documents: list[Any]) -> frozenset[str]:
             others = [document[group].get(name) for document in documents[1:] if isinstance(document.get(group), dict)]
             if len(others) < len(documents) - 1:
                 continue
-            text = _text(schema)
-            if all(_text(other) == text for other in others):
+            text = encode(schema)
+            if all(encode(other) == text for other in others):
                 texts[f"{group}/{name}"] = text
                 uses[f"{group}/{name}"] = {_definition_name(reference) for reference in _references(schema)}
     shared = set(texts)
     while stray := {name for name in shared if not uses[name] <= shared}:
         shared -= stray
     return frozenset(shared)
-
-
-def _text(schema: Any) -> bytes:
-    try:
-        return orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
-    except TypeError:
-        return json.dumps(schema, sort_keys=True).encode()
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -250,7 +250,7 @@ def judged_slice(seed: int, samples: int = 25) -> Fits | None:
     return answer
 
 
-FORMS = [pytest.param(2_000, id="short"), pytest.param(200_000, id="long", marks=pytest.mark.long)]
+FORMS = [pytest.param(1_000, id="short"), pytest.param(200_000, id="long", marks=pytest.mark.long)]
 
 
 @pytest.mark.parametrize("judge", [judged, judged_slice])
