@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gateway.backend.exchange import Send
@@ -50,12 +48,11 @@ class Gateway:
     async def run(self, call: Call, generation: Generation | None = None) -> Outcome:
         """One call to its one Outcome; never raises but `asyncio.CancelledError`, which is counted as an ending too."""
         generation = generation or self.generation
-        started = time.perf_counter()
         self.in_flight += 1
         try:
             outcome = await run_call(call, generation, self._send, self._project, trace=self._trace)
         except asyncio.CancelledError:
-            self._tell(_aborted(call, generation, time.perf_counter() - started), generation)
+            self._tell(_aborted(call, generation), generation)
             raise
         except Exception as fault:
             log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
@@ -63,7 +60,6 @@ class Gateway:
             outcome = Outcome(call, tool, failure.internal(call.call_id), fault=f"{type(fault).__name__}: {fault}")
         finally:
             self.in_flight -= 1
-        outcome = replace(outcome, duration=time.perf_counter() - started)
         self._tell(outcome, generation)
         return outcome
 
@@ -95,7 +91,7 @@ def new_call_id() -> str:
     return secrets.token_hex(8)
 
 
-def _aborted(call: Call, generation: Generation, duration: float) -> Outcome:
+def _aborted(call: Call, generation: Generation) -> Outcome:
     tool = call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
     gone = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
-    return Outcome(call, tool, gone, duration=duration)
+    return Outcome(call, tool, gone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -85,6 +86,8 @@ class Call:
     scopes: frozenset[str] | None = None
     #: Whether this surface applies views; the in-process `Gateway.invoke` does not unless asked.
     view: bool = True
+    #: When it began, on the monotonic clock.
+    began: float = field(default_factory=time.perf_counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +117,15 @@ class Outcome:
     violations: tuple[str, ...] = ()
     backend_seconds: float | None = None
     projection_seconds: float | None = None
-    #: Seconds of the whole call.
-    duration: float = 0.0
     #: For the log and the error hook alone: what went wrong inside; never shown to a caller.
     fault: str | None = None
+    #: When it ended, on the monotonic clock.
+    ended: float = field(default_factory=time.perf_counter)
+
+    @property
+    def duration(self) -> float:
+        """Seconds of the whole call."""
+        return self.ended - self.call.began
 
     @property
     def ok(self) -> bool:

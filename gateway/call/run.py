@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gateway import json_text, view
@@ -202,7 +202,7 @@ def _charset(answer: Answer) -> str | None:
 class _Ending:
     """Makes the one Outcome of a prepared call; each fact is set here and nowhere else."""
 
-    __slots__ = ("_base", "_full", "_prepared")
+    __slots__ = ("_facts", "_full", "_prepared")
 
     def __init__(
         self,
@@ -213,37 +213,34 @@ class _Ending:
     ) -> None:
         self._prepared = prepared
         self._full = full
-        self._base = Outcome(
-            prepared.call,
-            prepared.call.tool,
-            None,
-            effective_arguments=prepared.effective_arguments,
-            accepted=prepared.accepted,
-            stripped=full.stripped if full else (),
-            violations=full.violations if full else (),
-            backend_seconds=answer.duration,
-            projection_seconds=projection_seconds,
-        )
+        self._facts: dict[str, Any] = {
+            "effective_arguments": prepared.effective_arguments,
+            "accepted": prepared.accepted,
+            "stripped": full.stripped if full else (),
+            "violations": full.violations if full else (),
+            "backend_seconds": answer.duration,
+            "projection_seconds": projection_seconds,
+        }
 
     def badly(self, failed: Failure, fault: str | None = None) -> Outcome:
-        return replace(self._base, failure=failed, fault=fault)
+        return self._outcome(failed, fault=fault)
 
     def by_fault(self, fault: str) -> Outcome:
         return self.badly(failure.internal(self._prepared.call.call_id), fault)
 
     def with_nothing(self) -> Outcome:
-        return self._base
+        return self._outcome(None)
 
     def with_media(self, answer: Answer) -> Outcome:
         media_type = answer.headers.get("content-type", "application/octet-stream").split(";")[0].strip().lower()
-        return replace(self._base, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
+        return self._outcome(None, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
 
     def well(self, shown: view.Shown) -> Outcome:
         assert self._full is not None
-        return replace(
-            self._base,
-            body=shown.body,
-            value=shown.value,
-            full_bytes=len(self._full.answer.body),
-            stripped=self._full.stripped + shown.stripped,
-        )
+        if shown.stripped:
+            self._facts["stripped"] = self._full.stripped + shown.stripped
+        return self._outcome(None, body=shown.body, value=shown.value, full_bytes=len(self._full.answer.body))
+
+    def _outcome(self, failed: Failure | None, **more: Any) -> Outcome:
+        call = self._prepared.call
+        return Outcome(call, call.tool, failed, **self._facts, **more)

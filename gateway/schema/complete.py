@@ -16,14 +16,32 @@ class Completing:
 
     def __init__(self, document: Document) -> None:
         self._top = (document.top(),)
+        # Most documents have no default, and most values no JSON in a string: neither is walked along its schema then.
+        self._has_defaults = _names_default(document.root)
 
     def fill(self, value: Any) -> Any:
         """A value with the defaults of absent properties, at every depth."""
-        return _fill(value, self._top)
+        return _fill(value, self._top) if self._has_defaults else value
 
     def decode(self, value: Any) -> Any:
         """A value with strings read as JSON where an array or object is wanted and a string is not."""
-        return _decode(value, self._top)
+        return _decode(value, self._top) if _may_hold_json(value) else value
+
+
+def _names_default(node: Any) -> bool:
+    """Whether a default may be declared somewhere; an argument of that name counts too, which does no harm."""
+    if isinstance(node, dict):
+        return "default" in node or any(map(_names_default, node.values()))
+    return isinstance(node, list) and any(map(_names_default, node))
+
+
+def _may_hold_json(value: Any) -> bool:
+    """Whether some text in a value may be an array or object written as JSON."""
+    if isinstance(value, str):
+        return value.lstrip()[:1] in ("[", "{")
+    if isinstance(value, dict):
+        return any(map(_may_hold_json, value.values()))
+    return isinstance(value, list) and any(map(_may_hold_json, value))
 
 
 def _fill(value: Any, parts: tuple[Part, ...]) -> Any:
