@@ -24,6 +24,7 @@ ROOMS = {
     "gateway.contract": 2,
     "gateway.view": 3,
     "gateway.catalog": 3,
+    "gateway.backend.destination": 3,
     "gateway.backend.client": 3,
     "gateway.generation": 4,
     "gateway.call.outcome": 3,
@@ -44,6 +45,7 @@ ROOMS = {
 #: Third-party libraries, and the only rooms that may name them.
 LIBRARIES = {
     "aiohttp": {
+        "gateway.backend.destination",
         "gateway.backend.client",
         "gateway.surfaces.http",
         "gateway.surfaces.admin",
