@@ -10,13 +10,15 @@ import asyncio
 import select
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from aiohttp import (
     BaseConnector,
+    ClientConnectionError,
     ClientConnectionResetError,
     ClientConnectorDNSError,
     ClientConnectorError,
@@ -49,6 +51,7 @@ class BackendClient:
         self._connectors: dict[str | None, BaseConnector] = {}
         self._reused: WeakSet[ResponseHandler] = WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
 
     async def start(self) -> None:
         """Call once, inside the loop that will send."""
@@ -60,6 +63,7 @@ class BackendClient:
 
     async def close(self) -> None:
         """Close every connection, kept or in use."""
+        self._closed = True
         connectors, self._connectors = list(self._connectors.values()), {}
         for connector in connectors:
             await connector.close()
@@ -125,6 +129,8 @@ class BackendClient:
             left -= 1
             try:
                 return await self._attempt(exchange, content)
+            except (TimeoutError, ClientSSLError):
+                raise  # neither waiting again nor another handshake would end better
             except (ClientError, OSError):
                 # RFC 9110 section 9.2.2: what has left is sent again only where repeating it does no harm
                 if not left or (exchange.sent and not exchange.request.idempotent):
@@ -158,7 +164,11 @@ class BackendClient:
                 exchange.sent = True
                 transport.write(content)
                 message, payload = await _first_answer(protocol)
-                answer = await _read(exchange, message, payload)
+                if payload.is_eof():
+                    answer = await _read(exchange, message, payload)
+                else:
+                    with _ending_with(protocol, payload):
+                        answer = await _read(exchange, message, payload)
                 # an answer that came before the request had left is right, but its connection is not fit for another
                 if isinstance(answer, Answer) and not transport.get_write_buffer_size():
                     if not reused:
@@ -170,6 +180,8 @@ class BackendClient:
 
     def _connector(self, socket: str | None) -> BaseConnector:
         # No limit here: how many calls may be under way is for `limits` to say, and to refuse at once.
+        if self._closed:
+            raise ClientConnectionError("the gateway is stopping")
         connector = TCPConnector(limit=0) if socket is None else UnixConnector(socket, limit=0)
         self._connectors[socket] = connector
         return connector
@@ -228,6 +240,32 @@ async def _first_answer(protocol: ResponseHandler) -> tuple[RawResponseMessage, 
         if message.code == 101:
             break
     raise HttpProcessingError(message="interim answers only")
+
+
+@contextmanager
+def _ending_with(protocol: ResponseHandler, payload: StreamReader) -> Iterator[None]:
+    """Fail a body whose connection ends before it does.
+
+    Where aiohttp's parser meets bytes that are no HTTP inside a body, it closes the connection and tells only the
+    reader of heads; whoever waits for the body would wait for ever.
+    """
+
+    def end(_: asyncio.Future[None] | None) -> None:
+        if not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(protocol.exception() or ClientPayloadError())
+
+    closed = protocol.closed
+    if closed is None:
+        end(None)
+        yield
+        return
+    closed.add_done_callback(end)
+    try:
+        yield
+    finally:
+        closed.remove_done_callback(end)
+        if closed.done() and not closed.cancelled():
+            closed.exception()  # it was seen here, so nobody has to be told
 
 
 async def _read(exchange: _Exchange, message: RawResponseMessage, payload: StreamReader) -> Answer | NoAnswer:

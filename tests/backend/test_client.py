@@ -95,6 +95,9 @@ async def closes_in_plain_text(backend: RawBackend, reader: Reader, writer: Writ
     writer.write(head(status="400 Bad Request"))
 
 
+BOTH = head("Content-Length: 2", "Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n"
+LARGE = b"%x\r\n" % 900_000 + b"x" * 900_000 + b"\r\n"
+CHUNKS = head("Transfer-Encoding: chunked")
 INTERIM = head(status="102 Processing") * 100
 BOMB = gzip.compress(b"\0" * (20 << 20))
 
@@ -114,7 +117,13 @@ FAULTS: list[tuple[str, Script, Silence]] = [
     ("hangs inside the body", answering(head("Content-Length: 5"), b"{}", then="hang"), Silence.TIMEOUT),
     ("speaks no HTTP", answering(b"SSH-2.0-OpenSSH_9.6\r\n", then="hang"), Silence.UNDECODABLE),
     ("breaks a chunk", answering(head("Transfer-Encoding: chunked"), b"zz\r\n{}"), Silence.UNDECODABLE),
+    ("breaks a late chunk", answering(CHUNKS, LARGE, b"zz\r\n{}"), Silence.UNDECODABLE),
+    ("hangs after a broken chunk", answering(CHUNKS, LARGE, b"zz\r\n", then="hang"), Silence.UNDECODABLE),
+    ("closes late", answering(head("Content-Length: 900001"), b"x" * 900_000), Silence.CLOSED),
+    ("resets late", answering(head("Content-Length: 900001"), b"x" * 900_000, then="reset"), Silence.CLOSED),
     ("sends two lengths", answering(head("Content-Length: 2", "Content-Length: 3"), b"{} "), Silence.UNDECODABLE),
+    ("sends a length and chunks", answering(BOTH), Silence.UNDECODABLE),
+    ("sends a space before a colon", answering(head("X-A : 1", "Content-Length: 0")), Silence.UNDECODABLE),
     ("sends a length that is none", answering(head("Content-Length: -2"), b"{}"), Silence.UNDECODABLE),
     ("sends an endless header", answering(b"HTTP/1.1 200 OK\r\nA: " + b"a" * 400_000), Silence.UNDECODABLE),
     (
@@ -180,6 +189,8 @@ BODIES: list[tuple[str, Script | bytes, bytes]] = [
         b"{}",
     ),
     ("no content", answering(head(status="204 No Content")), b""),
+    ("no reason phrase", answering(b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}"), b"{}"),
+    ("a header that is not UTF-8", answering(b"HTTP/1.1 200 OK\r\nX: \xe9\r\nContent-Length: 2\r\n\r\n{}"), b"{}"),
     ("nothing", answering(head("Content-Length: 0")), b""),
     ("gzip", answering(head("Content-Encoding: gzip", "Content-Length: 22"), gzip.compress(b"{}")), b"{}"),
     ("deflate", answering(head("Content-Encoding: deflate"), zlib.compress(b"{}")), b"{}"),
@@ -299,6 +310,24 @@ async def test_a_unix_socket_is_reached_and_its_host_is_the_url(short_folder: Pa
         gone = await client.send(GET)
     assert isinstance(gone, NoAnswer)
     assert (gone.silence, gone.sent) == (Silence.UNREACHABLE, False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        head("Content-Length: 5", status="304 Not Modified"),
+        head(status="204 No Content"),
+        head("Content-Length: 0"),
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+    ],
+)
+async def test_an_answer_without_a_body_leaves_its_connection_fit_for_another(said: bytes) -> None:
+    async with raw_backend(said) as backend, client_of(declared(backend.url)) as client:
+        for _ in range(2):
+            answer = await client.send(GET)
+            assert isinstance(answer, Answer)
+            assert answer.body == b""
+        assert backend.connections == 1
 
 
 @pytest.mark.parametrize("target", ["/a%2Fb//c?x=", "/p?", "/F(K='a%28b')", "/%2e%2e/.;/", '/?a=[1]&b={x|y}^`"<>'])
@@ -482,6 +511,24 @@ async def test_an_early_refusal_of_a_large_body_is_the_answer_and_ends_the_conne
             assert isinstance(answer, Answer)
             assert answer.status == 413
         assert backend.connections == 2
+
+
+async def test_after_close_nothing_is_sent_and_a_call_in_flight_ends_without_another_attempt() -> None:
+    asked = asyncio.Event()
+
+    async def hangs(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await backend.read_request(reader)
+        asked.set()
+        await reader.read()
+
+    async with raw_backend(hangs) as backend, client_of(declared(backend.url)) as client:
+        flying = asyncio.create_task(client.send(GET))
+        await asked.wait()
+        await client.close()
+        for answer in (await flying, await client.send(GET)):
+            assert isinstance(answer, NoAnswer)
+            assert answer.silence in (Silence.CLOSED, Silence.UNREACHABLE)
+        assert len(backend.received) == 1
 
 
 async def test_a_call_that_is_cancelled_closes_its_connection() -> None:

@@ -34,6 +34,13 @@ ENCODED = [
 ]
 
 
+ROWS = b'{"name": "Ada"}' * 40
+OPTIONAL = {
+    "br": bytes.fromhex("1b5702f81d07762c3cc0ee70d2b416096bdbdb3a416e7d1284ac2c1a0c011a70b58165"),
+    "zstd": bytes.fromhex("28b52ffd605801b50000787b226e616d65223a2022416461227d010046a49a75"),
+}
+
+
 def decoded(coding: str, content: bytes, size: int, limit: int = 1 << 20) -> bytes | Silence:
     undo = decoder(coding, limit)
     assert undo is not None
@@ -108,6 +115,19 @@ def test_only_what_can_be_undone_is_asked_for() -> None:
     names = ACCEPT_ENCODING.split(", ")
     assert names[:2] == ["gzip", "deflate"]
     assert all(decoder(name, 1) is not None for name in names)
+
+
+@pytest.mark.parametrize("coding", OPTIONAL)
+def test_a_coding_of_an_optional_package_is_undone_where_that_is_installed(coding: str) -> None:
+    content = OPTIONAL[coding]
+    if coding not in ACCEPT_ENCODING.split(", "):
+        assert decoder(coding, 100) is None
+        return
+    for size in (1, 7, 1 << 20):
+        assert decoded(coding, content, size) == ROWS
+        assert decoded(coding, content[:-1], size) is Silence.UNDECODABLE
+        assert decoded(coding, content, size, limit=len(ROWS) - 1) is Silence.TOO_LARGE
+    assert decoded(coding, b"no such coding", 100) is Silence.UNDECODABLE
 
 
 def test_random_damage_never_raises() -> None:
