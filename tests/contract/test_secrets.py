@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gateway.__main__ import main
 from gateway.contract.load import load
 from gateway.contract.model import Contract
 from gateway.contract.secrets import Secret
@@ -155,3 +156,24 @@ def test_a_secret_does_not_show_itself(show: Any) -> None:
 def test_a_secret_is_not_pickled() -> None:
     with pytest.raises(TypeError):
         pickle.dumps(Secret(PLANTED))
+
+
+@pytest.mark.parametrize(
+    "command", [["check"], ["check", "--format", "json"], ["tools"], ["schema"]], ids=lambda command: "-".join(command)
+)
+@pytest.mark.parametrize("broken", [False, True])
+def test_no_command_prints_a_secret(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    command: list[str],
+    broken: bool,
+) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    text = CONTRACT.replace("timeout: ${WAIT:-5s}", "timeout: ${TOKEN}") if broken else CONTRACT
+    file = write(tmp_path, text)
+    main([command[0], *([] if command == ["schema"] else [str(file)]), *command[1:]])
+    shown = capfd.readouterr()
+    assert shown.out or shown.err
+    assert PLANTED not in shown.out + shown.err
