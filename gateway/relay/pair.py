@@ -31,8 +31,10 @@ except ImportError:  # not every system has them; a reset then does not wait for
 
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
-#: What one direction holds at most while its reader is slow.
-HELD = 65536
+#: What one direction takes at once, and so holds at most while its reader is slow.
+HELD = 262144
+#: The same, once its reader has been slow: large pieces only help where they go straight through.
+HELD_FOR_THE_SLOW = 65536
 #: What a broken connection's other half may still deliver before it is broken too.
 LAST_WORDS = 1.0
 HANDSHAKE = 10.0
@@ -131,6 +133,7 @@ class Flow:
             return
         if sent < len(data):
             self.pending = memoryview(bytes(data[sent:]))
+            self._buffer = self._buffer[:HELD_FOR_THE_SLOW]
             self.pause()
             self._ready.add_writer(self.sink, self._writable)
         self._tell(data)
