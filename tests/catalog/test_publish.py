@@ -225,15 +225,17 @@ def test_a_reference_to_something_wider_is_wider() -> None:
 
 def test_an_input_keeps_what_the_dialect_has() -> None:
     kept = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "properties": {
             "when": {"type": "string", "format": "date-time", "$anchor": "when"},
-            "pair": {"prefixItems": [{}]},
+            "pair": {"prefixItems": [{"$ref": "#/$defs/address"}]},
         },
         "dependentRequired": {"when": ["pair"]},
         "allOf": [{"if": {"required": ["when"]}, "then": {"required": ["pair"]}}],
         "unevaluatedProperties": False,
         "x-order": ["when"],
+        "$defs": {"address": {"$anchor": "addressDef", "type": "object"}},
     }
     assert shown(kept, portable=False) == kept
 
