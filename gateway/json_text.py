@@ -16,10 +16,17 @@ _TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", in
 
 # Every digit becomes 0 and E becomes e, so that one plain search finds a number that a double may not hold.
 _SHAPE = bytes(ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) == "E" else byte for byte in range(256))
-_HUGE = (b"e000", b"e+000", b"0" * 309)
+_LONGEST = b"0" * 309
 
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"))
-_BOMS_16 = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+#: UTF-32 before UTF-16, whose mark is a prefix of it.
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+_FIRST_OF_BOM = frozenset({mark[:1] for mark, _ in _BOMS})
 
 #: Python codecs that no Content-Type names; some take time that grows with the square of the text.
 _NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
@@ -47,10 +54,9 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
         value = jiter.from_json(decoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as fault:
         return NotJson(_without_quotes(str(fault), decoded))
-    if any(mark in decoded for mark in (b"e", b"E")) or len(decoded) > 309:
-        shape = decoded.translate(_SHAPE)
-        if any(mark in shape for mark in _HUGE) and _holds_non_finite(value):
-            return NotJson("a number is too large for a double")
+    shape = decoded.translate(_SHAPE)
+    if (b"e000" in shape or b"e+000" in shape or _LONGEST in shape) and _holds_non_finite(value):
+        return NotJson("a number is too large for a double")
     return value
 
 
@@ -92,11 +98,10 @@ def type_name(value: Any) -> str:
 
 
 def _utf8(text: bytes, charset: str | None) -> bytes | NotJson:
-    for mark, name in (*_BOMS, *_BOMS_16):
-        if text.startswith(mark):
-            if name == "utf-8":
-                return text[3:]
-            return _recode(text[len(mark) :], name)
+    if text[:1] in _FIRST_OF_BOM:
+        for mark, name in _BOMS:
+            if text.startswith(mark):
+                return text[3:] if name == "utf-8" else _recode(text[len(mark) :], name)
     if charset is None or charset.lower() in ("utf-8", "utf8", "us-ascii"):
         return text
     return _recode(text, charset)

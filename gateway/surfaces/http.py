@@ -9,6 +9,7 @@ import ipaddress
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -130,6 +131,7 @@ def _origin_allowed(origin: str, origins: frozenset[str], request: web.BaseReque
     return _is_loopback(parts.hostname or "") and parts.netloc == request.headers.get("Host", "").lower()
 
 
+@lru_cache(maxsize=256)
 def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -139,6 +141,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)
 def _host_name(host: str) -> str:
     name = host.strip().lower()
     if name.startswith("["):
