@@ -9,9 +9,10 @@ from contextlib import suppress
 from functools import partial
 
 from gateway.relay.backend import Backend, tune
+from gateway.relay.flow import HELD, Means
 from gateway.relay.gate import Routes
 from gateway.relay.observe import Observer, Silent
-from gateway.relay.pair import HELD, Pair, Setting
+from gateway.relay.pair import Pair, Setting
 from gateway.relay.ready import ready
 from gateway.relay.route import Route
 from gateway.relay.tls import listen_context
@@ -50,17 +51,15 @@ class Relay:
         self._doors = await self._open_doors(loop)
         self._setting = Setting(
             route=self.route,
-            loop=loop,
-            ready=ready(loop),
+            means=Means(loop, ready(loop), memoryview(bytearray(HELD))),
             backend=backend,
             observer=self._observer,
             listen_tls=tls,
             routes=Routes(self.route.declared) if self.route.declared is not None else None,
-            buffer=memoryview(bytearray(HELD)),
             closed=self._forget,
         )
         for door in self._doors:
-            self._setting.ready.add_reader(door, partial(self._accept, door))
+            self._setting.means.ready.add_reader(door, partial(self._accept, door))
         host, port = self._doors[0].getsockname()[:2]
         return host, port
 
@@ -70,7 +69,7 @@ class Relay:
             return
         for door in self._doors:
             self._accept(door)  # a client whose connection the kernel has taken is our guest already
-            self._setting.ready.remove_reader(door)
+            self._setting.means.ready.remove_reader(door)
             door.close()
         self._doors = []
         for pair in list(self._pairs):
@@ -85,7 +84,7 @@ class Relay:
         if self._ticking is not None:
             self._ticking.cancel()
             self._ticking = None
-        self._setting.ready.close()
+        self._setting.means.ready.close()
 
     async def _open_doors(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
         found = await loop.getaddrinfo(
@@ -113,15 +112,15 @@ class Relay:
                 return
             except OSError as fault:
                 if fault.errno in _EXHAUSTED:
-                    setting.ready.remove_reader(door)
-                    setting.loop.call_later(_REST, self._accept_again, door)
+                    setting.means.ready.remove_reader(door)
+                    setting.means.loop.call_later(_REST, self._accept_again, door)
                     return
                 continue  # that client left before it was accepted
             self._welcome(client, setting)
 
     def _accept_again(self, door: socket.socket) -> None:
         if self._setting is not None and door in self._doors:
-            self._setting.ready.add_reader(door, partial(self._accept, door))
+            self._setting.means.ready.add_reader(door, partial(self._accept, door))
 
     def _welcome(self, client: socket.socket, setting: Setting) -> None:
         client.setblocking(False)
@@ -137,7 +136,7 @@ class Relay:
         self._observer.connection_opened()
         pair.start()
         if self._ticking is None:
-            self._ticking = setting.loop.call_later(_TICK, self._tick)
+            self._ticking = setting.means.loop.call_later(_TICK, self._tick)
 
     def _forget(self, pair: Pair) -> None:
         self._pairs.discard(pair)
@@ -149,11 +148,11 @@ class Relay:
     def _tick(self) -> None:
         assert self._setting is not None
         self._ticking = None
-        now = self._setting.loop.time()
+        now = self._setting.means.loop.time()
         for pair in list(self._pairs):
             pair.tick(now)
         if self._pairs:
-            self._ticking = self._setting.loop.call_later(_TICK, self._tick)
+            self._ticking = self._setting.means.loop.call_later(_TICK, self._tick)
 
 
 def _door(family: int, where: tuple[object, ...], reuse_port: bool) -> socket.socket:

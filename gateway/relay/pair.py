@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.relay.backend import Backend, Unreachable
+from gateway.relay.flow import WOULD_BLOCK, Flow, GatedFlow, Means
 from gateway.relay.gate import Gate, Refused, Routes
 from gateway.relay.observe import Observer, Watch
 from gateway.relay.own_words import own_answer
-from gateway.relay.ready import Ready
 from gateway.relay.route import Route
 from gateway.relay.tls import handshake
 
@@ -29,12 +29,6 @@ try:
 except ImportError:  # not every system has them; a reset then does not wait for what is on its way
     ioctl = None  # type: ignore[assignment]  # the name stays, its absence is asked for
 
-WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-#: What one direction takes at once, and so holds at most while its reader is slow.
-HELD = 262144
-#: The same, once its reader has been slow: large pieces only help where they go straight through.
-HELD_FOR_THE_SLOW = 65536
 #: What a broken connection's other half may still deliver before it is broken too.
 LAST_WORDS = 1.0
 HANDSHAKE = 10.0
@@ -48,183 +42,16 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass(slots=True)
 class Setting:
-    """What all pairs of one listener share; the buffer too, for nothing stays in it across two events."""
+    """What all pairs of one listener share."""
 
     route: Route
-    loop: asyncio.AbstractEventLoop
-    ready: Ready
+    means: Means
     backend: Backend
     observer: Observer
     listen_tls: ssl.SSLContext | None
     #: What may pass under `only: declared`; None lets everything pass.
     routes: Routes | None
-    buffer: memoryview
     closed: Callable[[Pair], None]
-
-
-class Flow:
-    """One direction of a pair: what arrives at `source` is sent to `sink`, and at most one buffer waits in between."""
-
-    __slots__ = (
-        "_buffer",
-        "_loop",
-        "_on_readable",
-        "_ready",
-        "_tell",
-        "ended",
-        "moved",
-        "pair",
-        "pending",
-        "reading",
-        "sink",
-        "source",
-        "told",
-    )
-
-    def __init__(
-        self, pair: Pair, source: socket.socket, sink: socket.socket, tell: Callable[[memoryview], None]
-    ) -> None:
-        self.pair = pair
-        self.source = source
-        self.sink = sink
-        #: Taken from the source and not accepted by the sink; while there is any, nothing more is taken.
-        self.pending: memoryview | None = None
-        #: Bytes taken over, and how many of them the observer was told of.
-        self.moved = self.told = 0
-        self.reading = False
-        #: The source said that nothing more will come, or nothing more is wanted.
-        self.ended = False
-        self._tell = tell
-        self._loop = pair.setting.loop
-        self._ready = pair.setting.ready
-        self._buffer = pair.setting.buffer
-        self._on_readable = self._readable_tls if isinstance(source, ssl.SSLSocket) else self._readable
-
-    @property
-    def held_back(self) -> bool:
-        return self.pending is not None
-
-    def resume(self) -> None:
-        """Read on, unless there is a reason not to."""
-        if not self.ended and not self.reading and self.pending is None:
-            self.reading = True
-            self._ready.add_reader(self.source, self._on_readable)
-            if isinstance(self.source, ssl.SSLSocket):
-                self._loop.call_soon(self._readable_tls)  # decrypted bytes do not wake the poll
-
-    def pause(self) -> None:
-        if self.reading:
-            self.reading = False
-            self._ready.remove_reader(self.source)
-
-    def accept(self, data: memoryview) -> None:
-        """What came from the source."""
-        self.push(data)
-
-    def push(self, data: memoryview) -> None:
-        """Send on, keep what the sink does not take yet, then tell what went by."""
-        self.moved += len(data)
-        try:
-            sent = self.sink.send(data)
-        except WOULD_BLOCK:
-            sent = 0
-        except OSError:
-            self.pair.sink_broke(self)
-            return
-        if sent < len(data):
-            self.pending = memoryview(bytes(data[sent:]))
-            self._buffer = self._buffer[:HELD_FOR_THE_SLOW]
-            self.pause()
-            self._ready.add_writer(self.sink, self._writable)
-        self._tell(data)
-        if self.pair.attentive:
-            self.pair.went_by()
-
-    def stop(self) -> None:
-        """Nothing more is wanted of this direction."""
-        self.ended = True
-        self.pause()
-        if self.pending is not None:
-            self.pending = None
-            self._ready.remove_writer(self.sink)
-
-    def read(self) -> None:
-        """Take over what has arrived."""
-        self._on_readable()
-
-    def _readable(self) -> None:
-        try:
-            count = self.source.recv_into(self._buffer)
-        except WOULD_BLOCK:
-            return
-        except OSError as fault:
-            self.pair.source_broke(self, fault)
-            return
-        if count:
-            self.accept(self._buffer[:count])
-        else:
-            self.ended = True
-            self.pause()
-            self.pair.source_ended(self)
-
-    def _readable_tls(self) -> None:
-        while self.reading:
-            self._readable()
-            if not self.reading or not self.source.pending():  # type: ignore[attr-defined]  # an SSLSocket
-                return
-
-    def _writable(self) -> None:
-        if self.pending is None:
-            return
-        try:
-            sent = self.sink.send(self.pending)
-        except WOULD_BLOCK:
-            return
-        except OSError:
-            self.pair.sink_broke(self)
-            return
-        if sent < len(self.pending):
-            self.pending = self.pending[sent:]
-            return
-        self.pending = None
-        self._ready.remove_writer(self.sink)
-        self.resume()
-        self.pair.went_by()
-
-
-class GatedFlow(Flow):
-    """The client's direction under `only: declared`: the gate says what may go on."""
-
-    __slots__ = ("gate",)
-
-    def __init__(
-        self,
-        pair: Pair,
-        source: socket.socket,
-        sink: socket.socket,
-        tell: Callable[[memoryview], None],
-        gate: Gate,
-    ) -> None:
-        super().__init__(pair, source, sink, tell)
-        self.gate = gate
-
-    def accept(self, data: memoryview) -> None:
-        self.follow(*self.gate.take(data))
-
-    def follow(self, passed: bytes | memoryview, refused: Refused | None) -> None:
-        """Send on what the gate let pass, and stop where it refused."""
-        if passed:
-            self.push(memoryview(passed))
-        if refused is not None and not self.ended:
-            self.ended = True
-            self.pause()
-            self.pair.refuse(refused)
-        elif self.gate.awaits_upgrade:
-            self.pause()
-
-    def resume(self) -> None:
-        if not self.gate.awaits_upgrade:
-            super().resume()
 
 
 class Pair:
@@ -262,7 +89,7 @@ class Pair:
         self.attentive = False
         self.draining = False
         self.is_closed = False
-        self.born = self._quiet_since = setting.loop.time()
+        self.born = self._quiet_since = setting.means.loop.time()
         self._gate = Gate(setting.routes) if setting.routes is not None else None
         #: A request that the gate refused, to be answered when those before it have been.
         self._refusal: Refused | None = None
@@ -280,7 +107,7 @@ class Pair:
     def start(self) -> None:
         """Wait for the client's first bytes."""
         if self.setting.listen_tls is not None:
-            self._task = self.setting.loop.create_task(self._greet(self.setting.listen_tls))
+            self._task = self.setting.means.loop.create_task(self._greet(self.setting.listen_tls))
         else:
             self._listen()
 
@@ -291,7 +118,7 @@ class Pair:
                     self.client, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=False
                 )
                 self.client = secured
-                await handshake(self.setting.loop, secured)
+                await handshake(self.setting.means.loop, secured)
         except (OSError, TimeoutError):
             self.close()
             return
@@ -299,13 +126,13 @@ class Pair:
         self._first_bytes()  # decrypted bytes do not wake the poll
 
     def _listen(self) -> None:
-        self.setting.ready.add_reader(self.client, self._first_bytes)
+        self.setting.means.ready.add_reader(self.client, self._first_bytes)
         if self.refused:
             self._after(PATIENCE, self.close)
 
     def _first_bytes(self) -> None:
         try:
-            count = self.client.recv_into(self.setting.buffer)
+            count = self.client.recv_into(self.setting.means.buffer)
         except WOULD_BLOCK:
             return
         except OSError:
@@ -313,7 +140,7 @@ class Pair:
         if not count:
             self.close()
             return
-        first = memoryview(bytes(self.setting.buffer[:count]))
+        first = memoryview(bytes(self.setting.means.buffer[:count]))
         if self.refused:
             self.watch.requests.take(first)
             self.speak(503)
@@ -327,9 +154,9 @@ class Pair:
                 self.refuse(refused)
 
     def _begin(self, first: memoryview, refused: Refused | None) -> None:
-        self.setting.ready.remove_reader(self.client)
+        self.setting.means.ready.remove_reader(self.client)
         self._forget_timer()
-        self._task = self.setting.loop.create_task(self._open(first, refused))
+        self._task = self.setting.means.loop.create_task(self._open(first, refused))
 
     async def _open(self, first: memoryview, refused: Refused | None) -> None:
         opened = await self.setting.backend.connect(self.client)
@@ -338,13 +165,14 @@ class Pair:
             self.speak(502)
             return
         self.backend = opened
-        self.down = Flow(self, opened, self.client, self.watch.answers.take)
+        means = self.setting.means
+        self.down = Flow(self, means, opened, self.client, self.watch.answers.take)
         self.down.resume()
         if self._gate is None:
-            self.up = Flow(self, self.client, opened, self.watch.requests.take)
+            self.up = Flow(self, means, self.client, opened, self.watch.requests.take)
             self.up.push(first)
         else:
-            self.up = gated = GatedFlow(self, self.client, opened, self.watch.requests.take, self._gate)
+            self.up = gated = GatedFlow(self, means, self.client, opened, self.watch.requests.take, self._gate)
             gated.follow(first, refused)
         self.up.resume()
         self._look_out()
@@ -389,10 +217,10 @@ class Pair:
         other = self.backend if survivor is self.client else self.client
         if other is not None:
             self._let_go(other)
-        self._reset_when_delivered(survivor, self.setting.loop.time() + LAST_WORDS)
+        self._reset_when_delivered(survivor, self.setting.means.loop.time() + LAST_WORDS)
 
     def _reset_when_delivered(self, survivor: socket.socket, deadline: float) -> None:
-        if _undelivered(survivor) and self.setting.loop.time() < deadline:
+        if _undelivered(survivor) and self.setting.means.loop.time() < deadline:
             self._after(0.01, lambda: self._reset_when_delivered(survivor, deadline))
         else:
             self._abort()
@@ -413,7 +241,7 @@ class Pair:
         self._let_go(self.client)
         if self.backend is not None:
             self._let_go(self.backend)
-        if self._task is not None and self._task is not asyncio.current_task(self.setting.loop):
+        if self._task is not None and self._task is not asyncio.current_task(self.setting.means.loop):
             self._task.cancel()
         self._task = None
         self._tell_moved()
@@ -459,12 +287,12 @@ class Pair:
                 self.backend.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self._let_go(self.backend)
         _end_writing(self.client)
-        self.setting.ready.add_reader(self.client, self._ignore)
+        self.setting.means.ready.add_reader(self.client, self._ignore)
         self._after(PATIENCE, self.close)
 
     def _ignore(self) -> None:
         try:
-            if self.client.recv_into(self.setting.buffer):
+            if self.client.recv_into(self.setting.means.buffer):
                 return
         except WOULD_BLOCK:
             return
@@ -492,7 +320,7 @@ class Pair:
         elif self._gate is not None and self._gate.awaits_upgrade:
             self._upgrade_answered()
         elif self.draining and self._at_rest():
-            self.setting.loop.call_soon(self._leave_if_at_rest)
+            self.setting.means.loop.call_soon(self._leave_if_at_rest)
 
     def _look_out(self) -> None:
         waits = self._gate is not None and self._gate.awaits_upgrade
@@ -543,7 +371,7 @@ class Pair:
             self.speak(408)
         elif route.idle_timeout is not None and quiet >= route.idle_timeout:
             self._leave() if self._at_rest() else self._abort()
-        elif quiet >= HALF_CLOSED and ((self.up and self.up.ended) or (self.down and self.down.ended)):
+        elif quiet >= HALF_CLOSED and self._is_deserted():
             self._abort()
 
     def _tell_moved(self) -> bool:
@@ -559,6 +387,12 @@ class Pair:
     def _too_slow(self, now: float) -> bool:
         limit = self.setting.route.head_timeout
         return limit is not None and now - self.born >= limit and not (self.watch.seen_a_head or self._answered)
+
+    def _is_deserted(self) -> bool:
+        """One end is closed and nobody waits for an answer; a client that ended its side may wait for one."""
+        if self.up is None or self.down is None:
+            return False
+        return self.down.ended or (self.up.ended and self.watch.idle)
 
     @property
     def _answered(self) -> bool:
@@ -580,12 +414,12 @@ class Pair:
 
     def _let_go(self, sock: socket.socket) -> None:
         if sock.fileno() >= 0:
-            self.setting.ready.remove_reader(sock)
+            self.setting.means.ready.remove_reader(sock)
             sock.close()
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
         self._forget_timer()
-        self._timer = self.setting.loop.call_later(seconds, act)
+        self._timer = self.setting.means.loop.call_later(seconds, act)
 
     def _forget_timer(self) -> None:
         if self._timer is not None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from gateway.relay.pair import HELD
+from gateway.relay.flow import HELD
 from tests.relay.exchanges import EXCHANGES
 from tests.relay.rig import Door, End, connect, play, relay_to, until
 

@@ -1,0 +1,216 @@
+"""One direction of a pair: bytes go over as they come, and a slow reader holds back the sender. Knows no HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.relay.gate import Gate, Refused
+from gateway.relay.ready import Ready
+
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+#: What one direction takes at once, and so holds at most while its reader is slow.
+HELD = 262144
+#: The same, once its reader has been slow: large pieces only help where they go straight through.
+HELD_FOR_THE_SLOW = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What moving bytes takes. All flows share the buffer, for nothing stays in it across two events."""
+
+    loop: asyncio.AbstractEventLoop
+    ready: Ready
+    buffer: memoryview
+
+
+class Owner(Protocol):
+    """Who decides what an end of one direction means for the other."""
+
+    #: Wants to be told when bytes went by.
+    attentive: bool
+
+    def source_ended(self, flow: Flow) -> None: ...
+
+    def source_broke(self, flow: Flow, fault: OSError) -> None: ...
+
+    def sink_broke(self, flow: Flow) -> None: ...
+
+    def went_by(self) -> None: ...
+
+    def refuse(self, refused: Refused) -> None: ...
+
+
+class Flow:
+    """One direction of a pair: what arrives at `source` is sent to `sink`, and at most one buffer waits in between."""
+
+    __slots__ = (
+        "_buffer",
+        "_loop",
+        "_on_readable",
+        "_ready",
+        "_tell",
+        "ended",
+        "moved",
+        "owner",
+        "pending",
+        "reading",
+        "sink",
+        "source",
+        "told",
+    )
+
+    def __init__(
+        self,
+        owner: Owner,
+        means: Means,
+        source: socket.socket,
+        sink: socket.socket,
+        tell: Callable[[memoryview], None],
+    ) -> None:
+        self.owner = owner
+        self.source = source
+        self.sink = sink
+        #: Taken from the source and not accepted by the sink; while there is any, nothing more is taken.
+        self.pending: memoryview | None = None
+        #: Bytes taken over, and how many of them the observer was told of.
+        self.moved = self.told = 0
+        self.reading = False
+        #: The source said that nothing more will come, or nothing more is wanted.
+        self.ended = False
+        self._tell = tell
+        self._loop = means.loop
+        self._ready = means.ready
+        self._buffer = means.buffer
+        self._on_readable = self._readable_tls if isinstance(source, ssl.SSLSocket) else self._readable
+
+    @property
+    def held_back(self) -> bool:
+        return self.pending is not None
+
+    def resume(self) -> None:
+        """Read on, unless there is a reason not to."""
+        if not self.ended and not self.reading and self.pending is None:
+            self.reading = True
+            self._ready.add_reader(self.source, self._on_readable)
+            if isinstance(self.source, ssl.SSLSocket):
+                self._loop.call_soon(self._readable_tls)  # decrypted bytes do not wake the poll
+
+    def pause(self) -> None:
+        if self.reading:
+            self.reading = False
+            self._ready.remove_reader(self.source)
+
+    def push(self, data: memoryview) -> None:
+        """Send on, keep what the sink does not take yet, then tell what went by."""
+        self.moved += len(data)
+        try:
+            sent = self.sink.send(data)
+        except WOULD_BLOCK:
+            sent = 0
+        except OSError:
+            self.owner.sink_broke(self)
+            return
+        if sent < len(data):
+            self.pending = memoryview(bytes(data[sent:]))
+            self._buffer = self._buffer[:HELD_FOR_THE_SLOW]
+            self.pause()
+            self._ready.add_writer(self.sink, self._writable)
+        self._tell(data)
+        if self.owner.attentive:
+            self.owner.went_by()
+
+    #: What is done with bytes from the source; the gated flow looks at them first.
+    accept = push
+
+    def stop(self) -> None:
+        """Nothing more is wanted of this direction."""
+        self.ended = True
+        self.pause()
+        if self.pending is not None:
+            self.pending = None
+            self._ready.remove_writer(self.sink)
+
+    def read(self) -> None:
+        """Take over what has arrived."""
+        self._on_readable()
+
+    def _readable(self) -> None:
+        try:
+            count = self.source.recv_into(self._buffer)
+        except WOULD_BLOCK:
+            return
+        except OSError as fault:
+            self.owner.source_broke(self, fault)
+            return
+        if count:
+            self.accept(self._buffer[:count])
+        else:
+            self.ended = True
+            self.pause()
+            self.owner.source_ended(self)
+
+    def _readable_tls(self) -> None:
+        while self.reading:
+            self._readable()
+            if not self.reading or not self.source.pending():  # type: ignore[attr-defined]  # an SSLSocket
+                return
+
+    def _writable(self) -> None:
+        if self.pending is None:
+            return
+        try:
+            sent = self.sink.send(self.pending)
+        except WOULD_BLOCK:
+            return
+        except OSError:
+            self.owner.sink_broke(self)
+            return
+        if sent < len(self.pending):
+            self.pending = self.pending[sent:]
+            return
+        self.pending = None
+        self._ready.remove_writer(self.sink)
+        self.resume()
+        self.owner.went_by()
+
+
+class GatedFlow(Flow):
+    """The client's direction under `only: declared`: the gate says what may go on."""
+
+    __slots__ = ("gate",)
+
+    def __init__(
+        self,
+        owner: Owner,
+        means: Means,
+        source: socket.socket,
+        sink: socket.socket,
+        tell: Callable[[memoryview], None],
+        gate: Gate,
+    ) -> None:
+        super().__init__(owner, means, source, sink, tell)
+        self.gate = gate
+
+    def accept(self, data: memoryview) -> None:
+        self.follow(*self.gate.take(data))
+
+    def follow(self, passed: bytes | memoryview, refused: Refused | None) -> None:
+        """Send on what the gate let pass, and stop where it refused."""
+        if passed:
+            self.push(memoryview(passed))
+        if refused is not None and not self.ended:
+            self.ended = True
+            self.pause()
+            self.owner.refuse(refused)
+        elif self.gate.awaits_upgrade:
+            self.pause()
+
+    def resume(self) -> None:
+        if not self.gate.awaits_upgrade:
+            super().resume()
