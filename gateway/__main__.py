@@ -49,9 +49,17 @@ def _parser() -> argparse.ArgumentParser:
     call = command("call", _call, "call a tool: its answer on stdout, a failure on stderr")
     call.add_argument("tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin")
     demo = command("demo", _demo, "start the demo API and the gateway beside it, and print what to try")
+    snapshot = command("snapshot", _snapshot, "print what consumers rely on, as one text to keep and compare")
+    diff = command("diff", _diff, "tell what changed between two contracts or snapshots, and whom it breaks")
+    diff.add_argument("old", metavar="OLD", help="a contract, a snapshot, or - for a snapshot on stdin")
+    diff.add_argument("new", metavar="NEW", help="likewise")
+    diff.add_argument("--format", choices=["text", "json", "github"], default="text", help="how changes are printed")
+    diff.add_argument(
+        "--fail-on", choices=["breaking", "compatible", "docs"], help="exit 1 where there is one, or a graver one"
+    )
     command("schema", _schema, "print the JSON Schema of the contract file, for editors")
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
-    for added in (serve, check, tools):
+    for added in (serve, check, tools, snapshot):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
     for added in (call, demo):
         added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
@@ -127,6 +135,34 @@ def _demo(arguments: argparse.Namespace, _: list[str]) -> int:
     set_up("text", "warning")
     taken = _run(run_demo(contract))
     return 0 if taken is None else _said(taken.message)
+
+
+def _snapshot(arguments: argparse.Namespace, _: list[str]) -> int:
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.catalog.snapshot import snapshot, write_snapshot
+
+    sys.stdout.buffer.write(write_snapshot(snapshot(contract)))
+    sys.stdout.flush()
+    return 0
+
+
+def _diff(arguments: argparse.Namespace, _: list[str]) -> int:
+    """Exits 1 for what `--fail-on` names, and 2 where there is nothing to compare."""
+    from gateway.authoring.compare import FORMATS, Side, compared, read_side
+
+    sides = []
+    for name in (arguments.old, arguments.new):
+        side = read_side(name, sys.stdin.buffer)
+        if not isinstance(side, Side):
+            print(*side, sep="\n", file=sys.stderr)
+            return 2
+        sides.append(side)
+    result = compared(*sides)
+    if text := FORMATS[arguments.format](result):
+        print(text)
+    return 1 if result.fails(arguments.fail_on) else 0
 
 
 def _schema(_: argparse.Namespace, __: list[str]) -> int:

@@ -36,6 +36,7 @@ ROOMS = {
     "gateway.telemetry.passthrough": 0,
     "gateway.relay": 0,
     "gateway.surfaces": 7,
+    "gateway.authoring": 7,
     "gateway.demo": 0,
     "gateway.serve": 8,
     "gateway.demo.run": 9,

@@ -72,8 +72,8 @@ def catalog_digest(tools: Sequence[Advertised]) -> str:
             {
                 "name": tool.name,
                 "description": tool.description,
-                "input": _unordered(tool.input_schema),
-                "output": _unordered(tool.output_schema),
+                "input": unordered(tool.input_schema),
+                "output": unordered(tool.output_schema),
                 "annotations": dict(tool.annotations),
             }
             for tool in sorted(tools, key=lambda tool: tool.name)
@@ -105,13 +105,13 @@ def _shown_outputs(endpoint: Endpoint, view: View | None) -> list[Schema]:
     return distinct
 
 
-def _unordered(schema: Json) -> Json:
+def unordered(schema: Json) -> Json:
     """A schema with `required`, whose order says nothing, in order."""
     if not isinstance(schema, dict):
         return schema
-    ordered = {keyword: rebuilt(keyword, value, _unordered) for keyword, value in schema.items()}
+    ordered = {keyword: rebuilt(keyword, value, unordered) for keyword, value in schema.items()}
     for keyword in DEFINITIONS & ordered.keys():
-        ordered[keyword] = {name: _unordered(inner) for name, inner in ordered[keyword].items()}
+        ordered[keyword] = {name: unordered(inner) for name, inner in ordered[keyword].items()}
     if isinstance(required := ordered.get("required"), list):
         ordered["required"] = sorted(required)
     return ordered

@@ -1,0 +1,66 @@
+"""One change of a surface as a reviewer is told it: its verdict, place, reason, and a value that shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+Json = Any
+
+
+class Verdict(Enum):
+    """What a change means to those who rely on the surface today; the gravest first."""
+
+    BREAKING = "breaking"
+    COMPATIBLE = "compatible"
+    DOCS = "docs"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value that shows the change; wrapped, since null is such a value too."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. `counterexample` stands at `path`: an old call or a new answer that the other side refuses."""
+
+    verdict: Verdict
+    #: What changed: `input`, `default`, `output`, `error`, `name`, `scope`, `exposure`, `request`, `behaviour`,
+    #: `description`, `consumers`, `operation`.
+    aspect: str
+    #: The endpoint's id; "" is the whole contract.
+    operation: str
+    #: Inside the operation, as `input.limit` or `output.people[].name`.
+    path: str
+    message: str
+    counterexample: Shown | None = None
+    #: The surfaces whose callers meet it.
+    surfaces: tuple[str, ...] = ()
+    #: Who relies on the operation, by either contract.
+    consumers: tuple[str, ...] = ()
+    #: Where it is written in a contract; the deepest part that is there counts.
+    at: tuple[str | int, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        said: dict[str, Json] = {
+            "verdict": self.verdict.value,
+            "aspect": self.aspect,
+            "operation": self.operation,
+            "path": self.path,
+            "message": self.message,
+            "surfaces": list(self.surfaces),
+            "consumers": list(self.consumers),
+        }
+        if self.counterexample is not None:
+            said["counterexample"] = self.counterexample.value
+        return said
+
+
+def count(changes: tuple[Change, ...]) -> Mapping[Verdict, int]:
+    """How many changes there are of each verdict."""
+    return {verdict: sum(change.verdict is verdict for change in changes) for verdict in Verdict}
