@@ -32,6 +32,7 @@ from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.cli import SURFACE, Misused, read_arguments
 from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import mcp_routes
+from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import log_call
 from gateway.telemetry.metrics import ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
@@ -76,7 +77,8 @@ class Serving:
             for name, backend in contract.backends.items():
                 if backend.passthrough is not None and backend.url is not None:
                     await self._listen_passthrough(name, backend, backend.passthrough)
-            await self._listen("tools", contract.gateway.tools, self._tool_routes())
+            principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
+            await self._listen("tools", contract.gateway.tools, self._tool_routes(), principals)
             admin = admin_routes(self.gateway, self.registry, self._health)
             await self._listen("admin", contract.gateway.admin, admin)
         except _CannotListen as fault:
@@ -99,9 +101,15 @@ class Serving:
         agent = agent_routes(self.gateway)
         return Routes({**mcp_routes(self.gateway).exact, **agent.exact}, agent.prefixes)
 
-    async def _listen(self, name: str, listener: Listener, routes: Routes) -> None:
+    async def _listen(
+        self,
+        name: str,
+        listener: Listener,
+        routes: Routes,
+        principals: Callable[[], Principals | None] = lambda: None,
+    ) -> None:
         limit = self.gateway.generation.contract.gateway.limits.body
-        server = listener_server(routes, listener, limit)
+        server = listener_server(routes, listener, limit, principals)
         context = _server_tls(listener)
         address = listener.listen
         loop = asyncio.get_running_loop()

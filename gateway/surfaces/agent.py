@@ -12,7 +12,7 @@ from gateway.call.outcome import Call, Outcome
 from gateway.catalog.advertise import Advertised
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Catalog
-from gateway.surfaces.http import Handler, Routes, json_response, problem, read_body, too_large
+from gateway.surfaces.http import Handler, Routes, json_response, problem, read_body, scopes_of, too_large
 
 SURFACE = "agent"
 PREFIX = "/agent/tools/"
@@ -69,7 +69,7 @@ def _listing(gateway: Gateway) -> Handler:
         form = request.query.get("format", "openai")
         if form not in FORMATS:
             return problem(400, "BAD_REQUEST", f"`format` is one of: {', '.join(FORMATS)}.")
-        catalog = gateway.generation.catalog(SURFACE, None)
+        catalog = gateway.generation.catalog(SURFACE, scopes_of(request))
         body = made.get((catalog.digest, form))
         if body is None:
             body = made[catalog.digest, form] = json_text.encode(FORMATS[form](catalog.tools))
@@ -80,7 +80,7 @@ def _listing(gateway: Gateway) -> Handler:
 
 def _calling(gateway: Gateway) -> Handler:
     async def call_tool(request: web.BaseRequest) -> web.StreamResponse:
-        generation = gateway.generation
+        generation, scopes = gateway.generation, scopes_of(request)
         limit = generation.contract.gateway.limits.body
         body = await read_body(request, limit)
         if body is None:
@@ -96,8 +96,9 @@ def _calling(gateway: Gateway) -> Handler:
             SURFACE,
             request.headers.get("X-Tool-Call-Id") or new_call_id(),
             {name.lower(): value for name, value in request.headers.items()},
+            scopes,
         )
-        return _response(await gateway.run(call, generation), generation.catalog(SURFACE, None))
+        return _response(await gateway.run(call, generation), generation.catalog(SURFACE, scopes))
 
     return call_tool
 

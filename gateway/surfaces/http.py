@@ -17,10 +17,13 @@ from aiohttp import web
 
 from gateway import json_text
 from gateway.contract.model import Listener
+from gateway.surfaces.principals import Principals
 
 log = logging.getLogger("toolview.http")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+_SCOPES = web.RequestKey("scopes", frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Routes:
 
     exact: Mapping[str, Mapping[str, Handler]]
     prefixes: Mapping[str, Mapping[str, Handler]] = field(default_factory=dict)
+    #: Exact paths that are answered to anyone, also where the listener asks who speaks.
+    public: frozenset[str] = frozenset()
 
     def find(self, path: str) -> Mapping[str, Handler] | None:
         """The handlers of a path by method, or None where nothing is there."""
@@ -38,8 +43,10 @@ class Routes:
         return self.prefixes.get(path[:cut]) if cut < len(path) else None
 
 
-def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.Server:
-    """The protocol factory of one listener."""
+def listener_server(
+    routes: Routes, listener: Listener, body_limit: int, principals: Callable[[], Principals | None] = lambda: None
+) -> web.Server:
+    """The protocol factory of one listener; where there are `principals`, a request must carry the key of one."""
     hosts = frozenset(host.lower() for host in listener.hosts)
     origins = frozenset(origin.lower().rstrip("/") for origin in listener.origins)
     check_hosts = _is_loopback(listener.listen.host) or bool(hosts)
@@ -47,13 +54,18 @@ def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if (refused := _refused(request, origins, hosts, check_hosts=check_hosts)) is not None:
             return refused
+        if (known := principals()) is not None:
+            principal = known.of(request.headers.getall("Authorization", ()))
+            if principal is None and request.path not in routes.public:
+                return _unauthenticated()
+            request[_SCOPES] = frozenset() if principal is None else principal.scopes
         handlers = routes.find(request.path)
         if handlers is None:
-            return problem(404, "NOT_FOUND", "There is nothing under this path.")
+            return problem(404, "not_found", "There is nothing under this path.")
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
-            allowed = ", ".join(sorted(handlers))
-            return problem(405, "METHOD_NOT_ALLOWED", f"This path answers {allowed}.", headers={"Allow": allowed})
+            allowed = ", ".join(sorted({*handlers, "HEAD"} if "GET" in handlers else handlers))
+            return problem(405, "method_not_allowed", f"This path answers {allowed}.", headers={"Allow": allowed})
         length = request.content_length
         if length is not None and length > body_limit:
             return too_large(body_limit)
@@ -63,9 +75,14 @@ def listener_server(routes: Routes, listener: Listener, body_limit: int) -> web.
             raise
         except Exception:
             log.exception("a listener failed to answer")
-            return problem(500, "INTERNAL_SERVER_ERROR", "The gateway failed to answer; its log says why.")
+            return problem(500, "internal_error", "The gateway failed to answer; its log says why.")
 
     return web.Server(handle, handler_cancellation=True, access_log=None)
+
+
+def scopes_of(request: web.BaseRequest) -> frozenset[str] | None:
+    """What the principal of a request may do; None where nobody has to prove who they are."""
+    return request.get(_SCOPES)
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
@@ -84,7 +101,7 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
 
 def too_large(limit: int) -> web.Response:
     """Refuses a body and closes: the rest of it is not read."""
-    response = problem(413, "BODY_TOO_LARGE", f"A body may have at most {limit} bytes.")
+    response = problem(413, "body_too_large", f"A body may have at most {limit} bytes.")
     response.force_close()
     return response
 
@@ -105,6 +122,12 @@ def problem(status: int, code: str, message: str, headers: Mapping[str, str] | N
     return json_response({"error": code, "message": message}, status, headers)
 
 
+def _unauthenticated() -> web.Response:
+    """RFC 9110 section 11.6.1; nothing is said of whether a key was there or why it is none."""
+    message = "This listener wants `Authorization: Bearer` with a key that the gateway knows."
+    return problem(401, "unauthenticated", message, headers={"WWW-Authenticate": "Bearer"})
+
+
 def _refused(
     request: web.BaseRequest, origins: frozenset[str], hosts: frozenset[str], *, check_hosts: bool
 ) -> web.Response | None:
@@ -112,13 +135,13 @@ def _refused(
     origin = request.headers.get("Origin")
     if origin is not None and not _origin_allowed(origin.lower().rstrip("/"), origins, request):
         return problem(
-            403, "ORIGIN_REFUSED", "This Origin may not speak to the gateway (`origins` names those that may)."
+            403, "origin_refused", "This Origin may not speak to the gateway (`origins` names those that may)."
         )
     if check_hosts:
         host = _host_name(request.headers.get("Host", ""))
         if host not in hosts and not _is_loopback(host):
             return problem(
-                421, "HOST_REFUSED", "The gateway does not answer to this Host (`hosts` names those it does)."
+                421, "host_refused", "The gateway does not answer to this Host (`hosts` names those it does)."
             )
     return None
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Catalog, Generation
-from gateway.surfaces.http import Handler, Routes, read_body
+from gateway.surfaces.http import Handler, Routes, read_body, scopes_of
 from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
 from gateway.surfaces.mcp.wire import CallTool, Discover, Initialize, ListTools, Notification, Ping, Refusal
@@ -31,7 +31,7 @@ _KEPT_LISTINGS = 64
 
 def mcp_routes(gateway: Gateway) -> Routes:
     """`POST /mcp`; every other method is the listener's 405."""
-    return Routes({"/mcp": {"POST": mcp_handler(gateway)}})
+    return Routes({"/mcp": {"POST": mcp_handler(gateway, scopes_of)}})
 
 
 def mcp_handler(gateway: Gateway, scopes_of: ScopesOf = lambda _: None) -> Handler:
