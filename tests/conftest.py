@@ -1,8 +1,10 @@
-"""What all tests share: the long forms of randomised tests run only when asked for."""
+"""What all tests share: long forms run only when asked for; the cases covered are told at the end."""
 
 from __future__ import annotations
 
 import pytest
+
+from tests.cases import summary
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,3 +17,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long_forms = [item for item in items if item.get_closest_marker("long")]
     config.hook.pytest_deselected(items=long_forms)
     items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Which cases of bug reports the tests cover, area by area."""
+    for line in summary():
+        terminalreporter.write_line(line)

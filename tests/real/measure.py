@@ -95,8 +95,8 @@ class Declared:
             return self._is_of(self.schemas[branch["$ref"].removeprefix("#/schemas/")], value)
         if "const" in branch or "enum" in branch:
             return value in branch.get("enum", [branch.get("const")])
-        types: dict[str, type] = {"object": dict, "array": list, "string": str, "null": type(None)}
-        if not isinstance(value, types[branch["type"]]):
+        types = {dict: "object", list: "array", str: "string", type(None): "null"}
+        if types.get(type(value)) != branch["type"]:
             return False
         tags = {name: each["const"] for name, each in branch.get("properties", {}).items() if "const" in each}
         return all(value.get(name) == tag for name, tag in tags.items())
