@@ -126,3 +126,56 @@ async def test_small_writes_are_not_held_up_and_dead_peers_are_probed() -> None:
         near.close()
         far.close()
     door.close()
+
+
+async def test_a_connection_that_one_side_closed_and_nobody_uses_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.relay.pair.HALF_CLOSED", 0.01)
+    door = Door()
+    async with relay_to(door) as (relay, port, _):
+        near, far = await _paired(door, port)
+        far.end()
+        await near.read_to_end()
+        assert near.saw == "end"
+        await until(lambda: relay.connections == 0)  # although neither side closed the other direction
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_a_client_that_ended_its_side_may_wait_for_its_answer_as_long_as_it_likes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.relay.pair.HALF_CLOSED", 0.0)
+    door = Door()
+    async with relay_to(door) as (relay, port, _):
+        near, far = await _paired(door, port)
+        near.end()
+        await far.read_to_end()
+        (pair,) = relay._pairs
+        pair.tick(asyncio.get_running_loop().time() + 3600)
+        await far.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+        far.end()
+        assert await near.read_to_end() == b"HTTP/1.1 204 No Content\r\n\r\n"
+        assert near.saw == "end"
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_an_upgraded_connection_gets_the_whole_grace_period_and_then_a_reset() -> None:
+    door = Door()
+    async with relay_to(door) as (relay, port, notes):
+        near = await connect(port)
+        await near.send(b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\r\n")
+        far = await door.accept()
+        await far.send(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        await until(lambda: notes.opaques == 1)
+        stopped = asyncio.create_task(relay.stop(0.2))
+        await far.send(b"\x81\x05Hello")
+        await near.read_to_end()
+        assert near.received.endswith(b"\x81\x05Hello")
+        assert near.saw == "reset"
+        await stopped
+        near.close()
+        far.close()
+    door.close()
