@@ -29,6 +29,7 @@ from gateway.projection.runner import ProjectionRunner
 from gateway.relay import BackendTls, ListenTls, Relay, Route
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
+from gateway.surfaces.catalog import catalog_routes
 from gateway.surfaces.cli import SURFACE, Misused, read_arguments
 from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import mcp_routes
@@ -98,8 +99,12 @@ class Serving:
         await self.client.close()
 
     def _tool_routes(self) -> Routes:
-        agent = agent_routes(self.gateway)
-        return Routes({**mcp_routes(self.gateway).exact, **agent.exact}, agent.prefixes)
+        parts = (mcp_routes(self.gateway), agent_routes(self.gateway), catalog_routes(self.gateway))
+        return Routes(
+            {path: methods for part in parts for path, methods in part.exact.items()},
+            {path: methods for part in parts for path, methods in part.prefixes.items()},
+            frozenset(path for part in parts for path in part.public),
+        )
 
     async def _listen(
         self,

@@ -51,6 +51,7 @@ LIBRARIES = {
         "gateway.surfaces.http",
         "gateway.surfaces.admin",
         "gateway.surfaces.agent",
+        "gateway.surfaces.catalog",
         "gateway.surfaces.mcp.http",
         "gateway.serve",
         "gateway.demo",
