@@ -30,10 +30,12 @@ from gateway.contract.scalars import (
     RateLimit,
     RouteText,
     SchemaNode,
+    Scope,
     Size,
     SocketPath,
     StateExpression,
     Switch,
+    Target,
     Text,
     Url,
     Whole,
@@ -88,7 +90,7 @@ class AdminListener(Listener):
 class ApiKey(Shape):
     name: Text = Field(description="who holds it; shown in logs")
     sha256: KeyDigest = Field(description="hex digest of the key, which callers send as `Authorization: Bearer`")
-    scopes: tuple[Text, ...] = Field(default=(), description="what its holder may do")
+    scopes: tuple[Scope, ...] = Field(default=(), description="what its holder may do")
 
 
 class Jwt(Shape):
@@ -251,7 +253,7 @@ class Breaker(Shape):
 
 
 class Health(Shape):
-    path: Text = Field(description="path that answers 2xx when the backend is well")
+    path: Target = Field(description="path that answers 2xx when the backend is well")
     interval: Duration = written("10s", "time between two checks")
 
 
@@ -274,7 +276,7 @@ class ClientCredentials(Shape):
     token_url: Url = Field(description="where tokens are given out")
     client_id: Text = Field(description="client id")
     client_secret: Text = Field(description="client secret")
-    scopes: tuple[Text, ...] = Field(default=(), description="scopes to ask for")
+    scopes: tuple[Scope, ...] = Field(default=(), description="scopes to ask for")
     audience: Maybe[Text] = Field(default=None, description="audience to ask for")
 
 
@@ -515,7 +517,7 @@ class EndpointWritten(Shape):
     errors: Mapping[str, DeclaredErrorWritten] = Field(default={}, description="codes of the backend's own")
     idempotent: Maybe[Switch] = Field(default=None, description="repeating it does no harm; by method")
     timeout: Maybe[Duration] = Field(default=None, description="deadline; the backend's")
-    scopes: tuple[Text, ...] = Field(default=(), description="what a principal must hold")
+    scopes: tuple[Scope, ...] = Field(default=(), description="what a principal must hold")
     consumers: tuple[Text, ...] = Field(default=(), description="who relies on it")
     examples: tuple[ExampleWritten, ...] = Field(default=(), description="sample calls and answers")
     durable: Maybe[DurableWritten] = Field(default=None, description="a call that finishes later")

@@ -116,9 +116,7 @@ def _check_backend(reading: Reading, backend: Backend, path: Path, gateway: Gate
             reading.refuse(
                 path, "the backend has no `url`; write it, or write `gateway.missing_backend: stub` to list its tools"
             )
-    for name in backend.headers:
-        if not header_name(name):
-            reading.refuse((*path, "headers", name), f"{quoted(name)} is no header name; write one, as `X-Api-Key`")
+    _check_headers(reading, backend, path)
     if backend.auth is not None and not reading.faulted((*path, "auth")):
         kinds = [kind for kind in _AUTH_KINDS if getattr(backend.auth, kind) is not None]
         if len(kinds) != 1:
@@ -129,6 +127,42 @@ def _check_backend(reading: Reading, backend: Backend, path: Path, gateway: Gate
             reading.refuse((*path, "errors", key), f"the key {quoted(key)} is unknown; accepted here: code, message")
     if (backend.tls.cert is None) != (backend.tls.key is None):
         reading.refuse((*path, "tls"), "a client certificate is `cert` and `key` together; write both")
+
+
+def _check_headers(reading: Reading, backend: Backend, path: Path) -> None:
+    """Each header is sent once, and none that frames the message or asks for less than an answer."""
+    told: dict[str, str] = {"authorization": "auth"} if _writes_authorization(backend) else {}
+    if backend.auth is not None and backend.auth.header is not None:
+        told[backend.auth.header.name.lower()] = "auth"
+    for name in backend.headers:
+        at: Path = (*path, "headers", name)
+        if not header_name(name):
+            reading.refuse(at, f"{quoted(name)} is no header name; write one, as `X-Api-Key`")
+        elif name.lower() in _OF_THE_CONNECTION:
+            reading.refuse(at, f"the header {quoted(name)} is the connection's own; take it out")
+        elif name.lower() in told:
+            reading.refuse(at, f"the header {quoted(name)} is already written as `{told[name.lower()]}`; write it once")
+        told.setdefault(name.lower(), f"headers.{name}")
+    for index, name in enumerate(backend.forward_headers):
+        if name.lower() in _OF_THE_CONNECTION | _OF_THE_CALLER:
+            reading.refuse(
+                (*path, "forward_headers", index), f"the header {quoted(name)} is never passed on; take it out"
+            )
+
+
+def _writes_authorization(backend: Backend) -> bool:
+    auth = backend.auth
+    return auth is not None and any((auth.bearer, auth.basic, auth.client_credentials))
+
+
+_OF_THE_CONNECTION = {
+    *("connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer"),
+    *("transfer-encoding", "upgrade"),
+}
+#: Of a caller these are never passed on: its `Host` is the gateway's, the others ask for less than an answer.
+_OF_THE_CALLER = {
+    *("host", "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"),
+}
 
 
 def _share(one: Address, other: Address) -> bool:

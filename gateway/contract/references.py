@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from gateway.contract.document import LARGEST_FILE, Document, Marks, Place, absent, read_yaml
-from gateway.contract.refusal import Path, Refusal, dotted, nearest, quoted
+from gateway.contract.refusal import Path, Refusal, dotted, nearest, printable, quoted
 
 Json = Any
 
@@ -52,7 +52,10 @@ class Files:
         return self.marks.place(self.root(file), path, Place(shown, 1, 1))
 
     def refusal(self, file: str, path: Path, message: str) -> Refusal:
-        return Refusal(*self.place(file, path), dotted(path), message)
+        message = printable(message)
+        return Refusal(
+            *self.place(file, path), dotted(path), message if len(message) <= 1000 else message[:997] + "..."
+        )
 
     def name(self, file: str) -> str:
         return f"{self.shown}{file}"

@@ -47,14 +47,15 @@ def dotted(path: Path) -> str:
     """A path as people read it: `gateway.auth.keys[0].sha256`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else _printable(part)
-    return _printable(text)
+        name = part if isinstance(part, int) or len(part) <= 80 else part[:77] + "..."
+        text += f"[{name}]" if isinstance(part, int) else f".{name}" if text else str(name)
+    return printable(text)
 
 
 def quoted(value: Any) -> str:
     """A value of the contract as a refusal shows it: JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return _printable(text if len(text) <= 60 else text[:57] + "...")
+    return printable(text if len(text) <= 60 else text[:57] + "...")
 
 
 def either(words: Iterable[str]) -> str:
@@ -70,6 +71,6 @@ def nearest(word: str, accepted: Sequence[str]) -> str | None:
     return flat[found[0]] if found else None
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Without characters that would break the line or a terminal."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -111,6 +111,19 @@ def _header_name(value: str) -> Any:
     return value if values.header_name(value) else Malformed("write the name of a header, as `X-Request-Id`")
 
 
+def _scope(value: str) -> Any:
+    # RFC 6749 §3.3: a space would make two of it.
+    if value and all("!" <= char <= "~" and char not in '"\\' for char in value):
+        return value
+    return Malformed("write a scope as one word, as `things.read`")
+
+
+def _target(value: str) -> Any:
+    if value.startswith("/") and value.isascii() and value.isprintable() and not {" ", "#"} & set(value):
+        return value
+    return Malformed("write a path that starts with `/`, as `/health`")
+
+
 def _sha256(value: str) -> Any:
     if len(value) == 64 and all(char in "0123456789abcdef" for char in value.lower()):
         return value.lower()
@@ -242,6 +255,8 @@ HeaderName = Annotated[str, *scalar("write the name of a header", {"type": "stri
 HeaderValue = Annotated[
     str, *scalar("write text; quote it where it looks like a number", {"type": "string"}, _header_value)
 ]
+Scope = Annotated[str, *scalar("write a scope as one word", {"type": "string", "pattern": r"^[!#-\[\]-~]+$"}, _scope)]
+Target = Annotated[str, *scalar("write a path, as `/health`", {"type": "string", "pattern": "^/"}, _target)]
 KeyDigest = Annotated[
     str, *scalar("write 64 hexadecimal digits", {"type": "string", "pattern": "^[0-9a-fA-F]{64}$"}, _sha256)
 ]

@@ -35,7 +35,7 @@ backends:
   api:
     url: ${URL}
     timeout: ${WAIT:-5s}
-    headers: {Authorization: "Bearer ${TOKEN}", X-File: "${file:FILE}", X-Literal: literal-s3cret, X-Text: "$${TOKEN}"}
+    headers: {X-Token: "Bearer ${TOKEN}", X-File: "${file:FILE}", X-Literal: literal-s3cret, X-Text: "$${TOKEN}"}
     auth: {basic: {username: "${TOKEN}", password: "${TOKEN}"}}
 endpoints:
   things:
@@ -62,7 +62,7 @@ def test_placeholders_are_resolved_in_texts_numbers_and_switches(tmp_path: Path)
     assert backend.url == f"http://{PLANTED}.example"
     assert backend.timeout == 5.0
     assert backend.headers == {
-        "Authorization": f"Bearer {PLANTED}",
+        "X-Token": f"Bearer {PLANTED}",
         "X-File": PLANTED,
         "X-Literal": "literal-s3cret",
         "X-Text": "${TOKEN}",
@@ -137,7 +137,7 @@ def test_a_placeholder_that_gives_nothing_is_refused_by_name(tmp_path: Path, pla
     loaded = load(write(tmp_path, CONTRACT.replace("Bearer ${TOKEN}", placeholder)), ENVIRONMENT)
     assert not isinstance(loaded, Contract)
     assert [refusal.message for refusal in loaded] == [sentence]
-    assert loaded[0].path == "backends.api.headers.Authorization"
+    assert loaded[0].path == "backends.api.headers.X-Token"
 
 
 def test_elsewhere_a_placeholder_stays_text_and_is_warned_of(tmp_path: Path) -> None:
