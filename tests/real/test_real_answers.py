@@ -71,6 +71,41 @@ async def test_a_real_answer_becomes_exactly_its_card(real: Real, legacy: tuple[
         assert len(at(read(full), in_full)) == len(at(card, in_card)) == count
 
 
+#: One value deep in a real answer, made wrong: the file, where, and what it becomes.
+DRIFT: list[tuple[str, tuple[str | int, ...], Any]] = [
+    ("jira-all-projects", (300, "name"), None),
+    ("jira-all-projects", (566, "avatarUrls", "48x48"), 48),
+    ("twitter-get-friends-0-scrubbed", ("users", 150, "id"), "5430"),
+    ("wikidata-Q32063953", ("entities", "Q32063953", "claims", "P31", 0, "rank"), "best"),
+    ("couchbase-bucket-stats", ("op", "samples", "ep_dcp_views+indexes_count", 59), "0"),
+    ("reddit-comments-scrubbed", (1, "data", "children", 0, "data", "replies"), None),
+    ("fhir-questionnaire", ("item", 0, "item", 24, "item", 8, "item", 6, "item", 1, "type"), "text"),
+    ("weathergov-gridpoints-stations", ("features", 40, "geometry", "coordinates", 1), 91.5),
+    ("prometheus-up-range", (8, "values", 359, 1), 1),
+    ("wordpress-rest-index-routes", ("/wp/v2/posts/(?P<id>[\\d]+)", "methods", 0), "BREW"),
+    ("slurm-jobs", ("jobs", 2, "array_task_id"), "3"),
+    ("redfish-dell-thermal", ("Fans", 15, "Status", "Health"), "Fine"),
+]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("file", "path", "wrong"), DRIFT, ids=[f"{row[0]} {row[1][-1]}" for row in DRIFT])
+async def test_one_wrong_value_deep_in_a_real_answer_is_found_at_its_place(
+    file: str, path: tuple[str | int, ...], wrong: Any, legacy: tuple[Backend, Running]
+) -> None:
+    real = next(real for real in REAL if real.file == file)
+    full = place = read(raw(real))
+    for part in path[:-1]:
+        place = place[part]
+    assert place[path[-1]] != wrong
+    place[path[-1]] = wrong
+    endpoints = legacy[1].gateway.generation.contract.endpoints.values()
+    output = next(each.output for each in endpoints if each.tool is not None and each.tool.name == real.tool)
+    assert output is not None
+    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+    assert [violation.pointer for violation in output.check(full)] == [pointer]
+
+
 async def test_the_counters_say_what_was_measured_by_hand() -> None:
     async with backend(answer) as api:
         loaded = contract(api.url)
