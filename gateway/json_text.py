@@ -6,6 +6,7 @@ import codecs
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ _TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", in
 # Every digit becomes 0 and E becomes e, so that one plain search finds a number that a double may not hold.
 _SHAPE = bytes(ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) == "E" else byte for byte in range(256))
 _LONGEST = b"0" * 309
+# The same where a number can stand; digits within strings (hashes, colours) look like exponents to the plain search.
+_HUGE = re.compile(rb"(?:^|[:\[,])[ \t\r\n]*-?(?:0{309}|[0.]+e\+?000)")
 
 #: UTF-32 before UTF-16, whose mark is a prefix of it.
 _BOMS = (
@@ -55,7 +58,8 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
     except ValueError as fault:
         return NotJson(_without_quotes(str(fault), decoded))
     shape = decoded.translate(_SHAPE)
-    if (b"e000" in shape or b"e+000" in shape or _LONGEST in shape) and _holds_non_finite(value):
+    suspected = b"e000" in shape or b"e+000" in shape or _LONGEST in shape
+    if suspected and _HUGE.search(shape) and _holds_non_finite(value):
         return NotJson("a number is too large for a double")
     return value
 

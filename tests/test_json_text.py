@@ -118,6 +118,12 @@ def test_a_number_keeps_its_double_value_through_both_ways(text: bytes) -> None:
     assert json.loads(encode(parse(text))) == json.loads(text)
 
 
+def test_hashes_are_no_numbers() -> None:
+    rows = [{"hash": "1e123" * 8, "text": "1e999, [2e999", "n": 1e22}]
+    assert parse(encode(rows)) == rows
+    assert isinstance(parse(b'{"hash": "1e123", "n": 1.5E+0400}'), NotJson)
+
+
 def test_key_order_is_the_backends_and_escapes_are_values() -> None:
     """JSN-15."""
     value: Any = parse(rb'{"u":"http:\/\/a\/b","z":1,"a":"\u00e9","n":"\u0000"}')
