@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from contextlib import suppress
 from functools import partial
@@ -19,8 +18,6 @@ from gateway.relay.tls import listen_context
 
 _BACKLOG = 1024
 _TICK = 0.5
-#: Out of file descriptors or memory: leave new connections in the backlog for a while instead of spinning on them.
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _REST = 0.5
 
 
@@ -110,12 +107,13 @@ class Relay:
                 client, _ = door.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as fault:
-                if fault.errno in _EXHAUSTED:
-                    setting.means.ready.remove_reader(door)
-                    setting.means.loop.call_later(_REST, self._accept_again, door)
-                    return
+            except ConnectionError:
                 continue  # that client left before it was accepted
+            except OSError:
+                # Out of descriptors or memory: leave clients in the backlog for a while instead of spinning on them.
+                setting.means.ready.remove_reader(door)
+                setting.means.loop.call_later(_REST, self._accept_again, door)
+                return
             self._welcome(client, setting)
 
     def _accept_again(self, door: socket.socket) -> None:

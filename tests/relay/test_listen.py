@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 import socket
 from pathlib import Path
 
 import pytest
 
-from tests.relay.rig import Door, connect, relay_to, until
+from tests.relay.rig import Door, End, connect, relay_to, until
 
 _GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -254,4 +256,27 @@ async def test_a_head_that_is_never_finished_is_a_408_where_that_is_asked_for() 
         end.close()
         far.close()
         assert notes.exchanges == []
+    door.close()
+
+
+async def test_without_descriptors_clients_wait_in_the_backlog_and_are_served_later() -> None:
+    door = Door()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with relay_to(door) as (relay, port, _):
+        near = End(socket.socket())
+        near.sock.connect_ex(("127.0.0.1", port))  # by the kernel alone: the relay has not had its turn yet
+        lowest_free = os.dup(0)
+        os.close(lowest_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+        try:
+            relay._accept(relay._doors[0])
+            assert relay.connections == 0
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        await near.send(_GET)
+        far = await door.accept()
+        await far.read_until(len(_GET))
+        assert far.received == _GET
+        near.close()
+        far.close()
     door.close()
