@@ -1,7 +1,7 @@
 """Does every value of one schema satisfy another: yes, no with a counterexample, or unknown; knows no contract.
 
 Yes is proven by a search that found no difference, No is a value that the validators themselves tell apart; whatever is
-neither is Unknown. `fits_slice` asks the same of a view: does every full answer, once cut to the view, satisfy it?
+neither is Unknown. `fits_slice` asks it of a view: does every full answer, stripped and then cut, satisfy it?
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gateway.schema.relation_moves import Fact
 from gateway.schema.relation_reason import place_and_reason, readable
 from gateway.schema.relation_scalar import Empty, Stuck
 from gateway.schema.relation_search import Search
-from gateway.schema.relation_slice import opened
+from gateway.schema.relation_slice import left, opened
 from gateway.schema.schema import Schema, compile_schema
 
 _FRAMES = 20_000
@@ -61,7 +61,7 @@ def fits(
 
     Both are self-contained documents or compiled schemas; `names` are what the reasons call them.
     """
-    return _answer(_document(narrow), _document(wide), formats, lambda: _Fit.of(narrow, wide, formats), names)
+    return _answer([_document(narrow)], _document(wide), formats, lambda: _Fit.of(narrow, wide, formats), names)
 
 
 def fits_slice(
@@ -71,18 +71,28 @@ def fits_slice(
     formats: str = "annotate",
     names: tuple[str, str] = ("the full answer", "the view"),
 ) -> Fits:
-    """Whether every full answer, once cut to what the view declares, satisfies the view.
+    """Whether every full answer, stripped by its own schema and then cut to what the view declares, satisfies the view.
 
-    A counterexample is a full answer that is valid and whose cut the view refuses.
+    A counterexample is a full answer that is valid and of which the view refuses what is left.
     """
     sides = _Fit.of(full, view, formats)
     if isinstance(sides, Unknown):
         return sides
+    full_document, cutting = sides.inside.document, _Fit(sides.inside, sides.outside, cut=True)
     try:
-        wanted = opened(sides.outside.document)
+        stripped, wanted = left(full_document), opened(cutting.outside.document)
+        own = opened(full_document)
     except Unclear as why:
         return Unknown(str(why))
-    return _answer(sides.inside.document, wanted, formats, lambda: _Fit(sides.inside, sides.outside, cut=True), names)
+    answer = _answer([stripped], wanted, formats, lambda: cutting, names)
+    if not isinstance(answer, Unknown):
+        return answer
+    # What is left of an answer need not be a full answer; where it always is one, more is known of it.
+    again = _answer([stripped, full_document], wanted, formats, lambda: cutting, names)
+    if isinstance(again, No) or (isinstance(again, Yes) and isinstance(_search([full_document], own, formats), Yes)):
+        return again
+    some = _answer([full_document], False, formats, lambda: cutting, names)
+    return some if isinstance(some, No) else answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +111,14 @@ class _Fit:
         return outside if isinstance(outside, Unknown) else _Fit(inside, outside)
 
     def shown(self, value: Any) -> Any:
-        return self.outside.cut(value) if self.cut else value
+        return self.outside.cut(self.inside.cut(value)) if self.cut else value
 
     def tells_apart(self, value: Any) -> bool:
         return self.inside.valid(value) and not self.outside.valid(self.shown(value))
 
 
 def _answer(
-    narrow: Any, wide: Any, formats: str, compiled: Callable[[], _Fit | Unknown], names: tuple[str, str]
+    narrow: list[Any], wide: Any, formats: str, compiled: Callable[[], _Fit | Unknown], names: tuple[str, str]
 ) -> Fits:
     """Search, and trust only a value that the validators tell apart; what was doubtful is left out the second time."""
     first: Unknown | None = None
@@ -138,12 +148,13 @@ class _Candidate:
     doubt: Unknown
 
 
-def _search(narrow: Any, wide: Any, formats: str, bold: bool) -> Yes | Unknown | _Candidate:
+def _search(narrow: list[Any], wide: Any, formats: str, bold: bool = False) -> Yes | Unknown | _Candidate:
     try:
-        graph = Graph([narrow, wide], assert_formats=formats == "assert")
+        graph = Graph([*narrow, wide], assert_formats=formats == "assert")
         search = Search(graph, bold=bold)
         with _deep():
-            result = search.find(frozenset([Fact(graph.root(0), True), Fact(graph.root(1), False)]))
+            sides = [Fact(graph.root(index), True) for index in range(len(narrow))]
+            result = search.find(frozenset([*sides, Fact(graph.root(len(narrow)), False)]))
     except Unclear as why:
         return Unknown(str(why))
     except RecursionError:

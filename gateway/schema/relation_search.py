@@ -26,7 +26,7 @@ from gateway.schema.relation_moves import (
 )
 from gateway.schema.relation_scalar import EMPTY, Empty, Found, Numbers, Plain, Result, Stuck, Texts
 
-_MOST_STEPS = 20_000
+_MOST_STEPS = 10_000
 _DEEPEST = 1000
 _NEVER = 1 << 30
 
@@ -63,6 +63,9 @@ class Search(Finder):
             self._ground = min(self._ground, self._active[goal])
             return EMPTY
         depth = len(self._active)
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            return Stuck("there are too many combinations of alternatives to go through")
         if depth >= _DEEPEST:
             return Stuck("it is nested too deeply to be followed")
         return self._settled(goal, depth)

@@ -1,11 +1,12 @@
-"""A view's schema rewritten to judge the full answer before it is cut; knows no relation, and cuts nothing itself.
+"""Schemas rewritten for values that are cut: a full schema after its cut, a view before its own; cuts nothing itself.
 
-The cut takes away what no schema at a place declares. So a full answer passes, once cut, where it satisfies the view
-with its closed objects opened: `opened` writes that schema down. It may be stricter than the truth, never laxer: a yes
-stays a yes, and a counterexample is held against the real cut anyway. What cannot be said is marked with `DOUBT`.
+A cut takes away what no schema at a place declares. A full answer that is stripped by its own schema satisfies `left`:
+the schema with undeclared keys shut out. It passes a view's cut where it satisfies `opened`: the view with its closed
+objects opened. `left` may be laxer than the truth and `opened` stricter, never the other way: a yes stays a yes, and a
+counterexample is held against the real cuts anyway. What cannot be said is marked with `DOUBT`.
 
-Two rewritings lead into each other at `not`: `_enough` (whoever satisfies it, satisfies the schema once cut) and
-`_needed` (whoever satisfies the schema once cut, satisfies this).
+The rewritings are `_left` (whatever is valid satisfies it once it is cut), `_enough` (what satisfies it is valid once
+it is cut) and, inside `not`, `_needed` (what is valid once it is cut satisfies it uncut).
 """
 
 from __future__ import annotations
@@ -56,10 +57,20 @@ def opened(document: Any) -> Any:
     """The document that full answers have to satisfy."""
     if isinstance(document, bool):
         return document
-    return _Opening(document).document()
+    return _Rewriting(document).document("enough")
 
 
-class _Opening:
+def left(document: Any) -> Any:
+    """The document that full answers satisfy once they are cut by their own schema."""
+    if isinstance(document, bool):
+        return document
+    return _Rewriting(document).document("left")
+
+
+_Mode = Literal["enough", "needed", "left"]
+
+
+class _Rewriting:
     def __init__(self, document: Any) -> None:
         self._parts = Document(document)
         self._names: dict[Any, str] = {}
@@ -67,20 +78,20 @@ class _Opening:
         self._places: dict[frozenset[Part], _Place] = {}
         self._losing: dict[Part, bool] = {}
 
-    def document(self) -> Any:
+    def document(self, mode: _Mode) -> Any:
         top = self._parts.top()
         place = self._place([top])
-        reference = self._referred("enough", top, place, _sure(top, place))
+        reference = self._referred(mode, top, place, _sure(top, place))
         return {**reference, "$defs": self._written}
 
-    def _referred(self, mode: Literal["enough", "needed"], part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+    def _referred(self, mode: _Mode, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
         key = (mode, part.path, place.parts, sure)
         name = self._names.get(key)
         if name is None:
             if len(self._names) > _MOST:
                 raise Unclear("the view combines too many schemas at one place")
             name = self._names[key] = str(len(self._names))
-            rewrite = self._enough if mode == "enough" else self._needed
+            rewrite = {"enough": self._enough, "needed": self._needed, "left": self._left}[mode]
             self._written[name] = rewrite(part, place, sure)
         return {"$ref": f"#/$defs/{name}"}
 
@@ -299,6 +310,77 @@ class _Opening:
         # What the other schemas there keep is not asked: only what these roots keep whatever the value is sure.
         return self._needed(part, self._place([part, *others]), _Sure(frozenset(), False))
 
+    # -- left ---------------------------------------------------------------------------------------------------------
+
+    def _left(self, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
+        node = part.node
+        if _refless(node) and not any(map(self._loses, place.parts)):
+            return node
+        found = {word: node[word] for word in _AS_WRITTEN if word in node}
+        if not _members_hold_objects(node):
+            found |= {word: node[word] for word in ("enum", "const") if word in node}
+        more: list[Any] = [self._left_inner(inner, raw, place, sure) for inner, raw in _listed(part, "allOf")]
+        if "$ref" in node:
+            more.append(self._referred("left", part.in_place[0], place, sure))
+        for word in ("anyOf", "oneOf"):
+            if word in node:
+                branches = _listed(part, word)
+                more.append({"anyOf": [self._left_inner(b, raw, place, _and(sure, b)) for b, raw in branches]})
+        if _shallow(node.get("not")):
+            # Of an object's parts it says nothing, so a cut does not change what it says.
+            more.append({"not": node["not"]})
+        more += self._left_object(part, place, sure, found)
+        self._left_array(part, place, found)
+        if more:
+            found["allOf"] = more
+        return found
+
+    def _left_inner(self, part: Part, raw: Any, place: _Place, sure: _Sure) -> Any:
+        return raw if isinstance(raw, bool) else self._left(part, place, sure)
+
+    def _left_object(self, part: Part, place: _Place, sure: _Sure, found: dict[str, Any]) -> list[Any]:
+        node = part.node
+        for word in _KEYED:
+            if word in node:
+                found[word] = {
+                    name: self._left_child(inner, raw, _under(place, name if word == "properties" else None))
+                    for name, inner, raw in _named(part, word)
+                }
+        if "additionalProperties" in node:
+            raw = node["additionalProperties"]
+            found["additionalProperties"] = self._left_child(
+                part.under("additionalProperties"), raw, _under(place, None)
+            )
+        found["required"] = [name for name in node.get("required", ()) if sure.keeps(name)]
+        found |= {word: node[word] for word in ("maxProperties",) if word in node}
+        if _refless(node.get("propertyNames", True)):
+            found |= {word: node[word] for word in ("propertyNames",) if word in node}
+        if sure.whole:
+            found |= {word: node[word] for word in ("minProperties", "dependentRequired") if word in node}
+        if place.whole or not _declares(node):
+            return []
+        names, patterns = dict.fromkeys(sorted(place.names), True), dict.fromkeys(sorted(place.patterns), True)
+        return [{"properties": names, "patternProperties": patterns, "additionalProperties": False}]
+
+    def _left_array(self, part: Part, place: _Place, found: dict[str, Any]) -> None:
+        node = part.node
+        others = _items(place)
+        if "prefixItems" in node:
+            found["prefixItems"] = [self._left_child(inner, raw, others) for inner, raw in _listed(part, "prefixItems")]
+        for word in ("items", "contains"):
+            if word in node:
+                found[word] = self._left_child(part.under(word), node[word], others)
+        if "contains" in node:
+            found |= {word: node[word] for word in ("minContains",) if word in node}
+        if node.get("uniqueItems") and not any(map(self._loses, others)):
+            found["uniqueItems"] = True
+
+    def _left_child(self, part: Part, raw: Any, others: list[Part]) -> Any:
+        if isinstance(raw, bool):
+            return raw
+        inner = self._place([part, *others])
+        return self._left(part, inner, _sure(part, inner))
+
     def _loses(self, part: Part) -> bool:
         """Whether a value that this schema judges may lose a key at any depth."""
         known = self._losing.get(part)
@@ -405,6 +487,12 @@ def _members_hold_objects(node: dict[str, Any]) -> bool:
 
 def _holds_object(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
+
+
+def _shallow(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return isinstance(schema, bool)
+    return not set(schema) - _AS_WRITTEN - {"enum", "const"} and not _members_hold_objects(schema)
 
 
 def _flat(test: dict[str, Any], sure: _Sure) -> bool:

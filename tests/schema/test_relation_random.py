@@ -232,7 +232,7 @@ def judged(seed: int, samples: int = 12) -> Fits | None:
 
 
 def judged_slice(seed: int, samples: int = 25) -> Fits | None:
-    """The same for a full answer and a view: what is sampled is cut by the view before it is judged."""
+    """The same for a full answer and a view: what is sampled is stripped and cut before it is judged."""
     random = Random(seed)
     full, view = pair(random)
     inside, outside = compile_schema(full), compile_schema(view)
@@ -242,9 +242,9 @@ def judged_slice(seed: int, samples: int = 25) -> Fits | None:
     shown = (seed, full, view, answer)
     if isinstance(answer, No):
         assert inside.valid(answer.counterexample), shown
-        assert not outside.valid(outside.cut(answer.counterexample)), shown
+        assert not outside.valid(outside.cut(inside.cut(answer.counterexample))), shown
     values = [sample(random, side, side, 5) for side in (full, view) for _ in range(samples)]
-    apart = [value for value in values if inside.valid(value) and not outside.valid(outside.cut(value))]
+    apart = [value for value in values if inside.valid(value) and not outside.valid(outside.cut(inside.cut(value)))]
     if isinstance(answer, Yes):
         assert not apart, (*shown, apart[0])
     return answer
