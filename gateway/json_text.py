@@ -6,7 +6,6 @@ import codecs
 import hashlib
 import json
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,7 @@ _TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", in
 # Every digit becomes 0 and E becomes e, so that one plain search finds a number that a double may not hold.
 _SHAPE = bytes(ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) == "E" else byte for byte in range(256))
 _LONGEST = b"0" * 309
-# The same where a number can stand; digits within strings (hashes, colours) look like exponents to the plain search.
-_HUGE = re.compile(rb"(?:^|[:\[,])[ \t\r\n]*-?(?:0{309}|[0.]+e\+?000)")
+_EXPONENTS = (b"e000", b"e+000")
 
 #: UTF-32 before UTF-16, whose mark is a prefix of it.
 _BOMS = (
@@ -29,6 +27,7 @@ _BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+_BEFORE_A_VALUE = (b"", b":", b"[", b",", b" ", b"\t", b"\r", b"\n")
 _FIRST_OF_BOM = frozenset({mark[:1] for mark, _ in _BOMS})
 
 #: Python codecs that no Content-Type names; some take time that grows with the square of the text.
@@ -58,8 +57,7 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
     except ValueError as fault:
         return NotJson(_without_quotes(str(fault), decoded))
     shape = decoded.translate(_SHAPE)
-    suspected = b"e000" in shape or b"e+000" in shape or _LONGEST in shape
-    if suspected and _HUGE.search(shape) and _holds_non_finite(value):
+    if _may_be_huge(shape) and _holds_non_finite(value):
         return NotJson("a number is too large for a double")
     return value
 
@@ -131,6 +129,19 @@ def _without_quotes(fault: str, text: bytes) -> str:
     if fault.startswith("Detected duplicate key"):
         return "an object has the same key twice" + fault[fault.rfind(" at line") :]
     return fault
+
+
+def _may_be_huge(shape: bytes) -> bool:
+    """Whether a number stands somewhere that a double may not hold; digits within strings are mostly told apart."""
+    for mark in _EXPONENTS:
+        at = shape.find(mark)
+        while at >= 0:
+            # a number is what reaches back to a place where a value can begin; a hash or a colour does not
+            before = shape[max(0, at - 400) : at].rstrip(b"0.-")
+            if before[-1:] in _BEFORE_A_VALUE:
+                return True
+            at = shape.find(mark, at + 4)
+    return _LONGEST in shape
 
 
 def _holds_non_finite(value: Any) -> bool:
