@@ -55,7 +55,7 @@ REQUIREMENTS = _read("""
 196-3-project-breaks-schema | 196 point 3, s12.50 | A projection whose result breaks its schema is INTERNAL_SERVER_ERROR. |
 196-3-project-cannot-change-others | 196 point 3, s12.51 | A projection that changes its input changes no other call and no pass-through byte. |
 196-4-view-schema-is-advertised | 196 point 4, s12.71 | MCP's outputSchema, its structured content and the digest read the view's schema, from one function. |
-196-4-snapshot | 196 point 4 and consequences, s12.77 | A surface snapshot carries the view only where one is declared. | the catalog's own work: snapshot and diff
+196-4-snapshot | 196 point 4 and consequences, s12.77 | A surface snapshot carries the view only where one is declared. |
 196-5-tool-surfaces-apply-it | 196 point 5, s12.72 | MCP, agent and CLI apply the view and give the same card. |
 196-5-code-keeps-full | 196 point 5, s12.72 | The in-process invoke gives the full answer unless it asks for the view. |
 196-5-told-by-the-runner | 196 point 5 | A flag of the call decides, never the text of its source. |
@@ -70,7 +70,7 @@ REQUIREMENTS = _read("""
 196-6-slice-cannot-hold-full | 196 point 6, s12.15 | A slice that some valid full answer cannot fill is refused at load. |
 196-6-projection-resolves | s12.13 | A projection that does not resolve to a plain function of two arguments is refused at load. |
 196-c-http-unchanged | 196 consequences, s12.1 and 2 | Plain HTTP answers and requests are the same bytes with and without a view. |
-196-c-openapi-unchanged | 196 consequences, s12.3 | The served OpenAPI document is the same text with and without views. | comes with the served OpenAPI document
+196-c-openapi-unchanged | 196 consequences, s12.3 | The served OpenAPI document is the same text with and without views. |
 196-c-projection-strips-reported | 196 consequences, s12.53 | Keys that a projection returns beyond its schema are stripped and reported with their paths. |
 196-c-slice-strips-not-reported | 196 consequences, s12.53 | What a slice removes is not reported. |
 196-c-full-strips-reported | s12.52 | Keys that the backend sends beyond the full schema are reported, from the first check. |

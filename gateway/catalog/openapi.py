@@ -17,6 +17,7 @@ from gateway.contract.model import Backend, Contract, Endpoint
 from gateway.json_pointer import pointer_of
 from gateway.schema.keywords import DIALECT
 from gateway.schema.resolve import resolve
+from gateway.schema.widen import widen
 
 Json = Any
 
@@ -78,6 +79,10 @@ class _Operation:
         given = endpoint.input
         self._arguments = {name: given.property_document(name) for name in given.property_names}
         self._required = given.required
+        #: What only a branch of the input declares: no rule of `send` can name it, so it goes where all others go.
+        self._branched = {
+            name: schema for name, schema in widen(given.document)["properties"].items() if name not in self._arguments
+        }
 
     def documents(self) -> Iterator[Json]:
         yield from self._arguments.values()
@@ -105,6 +110,8 @@ class _Operation:
             yield {"name": name, "in": "query", "required": True, "schema": {"const": value}}
         for argument, _ in request.query:
             yield self._parameter("query", argument, self._rule(argument).name or argument, components)
+        for name, schema in self._branched.items() if request.undeclared == "query" else ():
+            yield {"name": name, "in": "query", "schema": schema}
         for argument, name, _ in request.headers:
             yield self._parameter("header", argument, name, components)
         for argument, _ in request.cookies:
@@ -133,10 +140,10 @@ class _Operation:
         else:
             names = {field.argument: field.name for field in request.fields}
             wanted = [name for argument, name in names.items() if argument in self._required]
-            schema: dict[str, Json] = {
-                "type": "object",
-                "properties": {name: self._schema(argument, components) for argument, name in names.items()},
-            }
+            properties = {name: self._schema(argument, components) for argument, name in names.items()}
+            if request.undeclared == "body":
+                properties = {**self._branched, **properties}
+            schema: dict[str, Json] = {"type": "object", "properties": properties}
             if wanted:
                 schema["required"] = wanted
             content, required = {"schema": schema}, bool(wanted)
