@@ -32,10 +32,10 @@ from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.catalog import catalog_routes
 from gateway.surfaces.cli import SURFACE, Misused, read_arguments
 from gateway.surfaces.http import Routes, listener_server
-from gateway.surfaces.mcp.http import mcp_routes
+from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import log_call
-from gateway.telemetry.metrics import ToolMetrics
+from gateway.telemetry.metrics import BackendStates, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 
 log = logging.getLogger("toolview")
@@ -56,14 +56,20 @@ class Serving:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        self.metrics = ToolMetrics(self.registry, lambda: self.gateway.in_flight)
+        self.metrics = ToolMetrics(self.registry)
         self.passthrough_metrics = PassthroughMetrics(self.registry)
         self.client = BackendClient(contract.backends.values())
+        BackendStates(
+            self.registry,
+            self.client.in_flight,
+            lambda: {name: state.value for name, state in self.client.breakers().items()},
+        )
         limits = contract.gateway.limits
         self.projections = ProjectionRunner(limits.projection)
         trace = contract.gateway.log.level == "debug"
         observers = (self.metrics.observe, log_call)
         self.gateway = Gateway(generation, self.client.send, self.projections, observers, trace=trace)
+        self._mcp = McpSurface(self.gateway)
         self.relays: list[Relay] = []
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
@@ -95,11 +101,12 @@ class Serving:
         await asyncio.gather(
             *(relay.stop(grace) for relay in self.relays), *(server.shutdown(grace) for _, server in self._servers)
         )
+        await self._mcp.drain()
         await self.projections.close()
         await self.client.close()
 
     def _tool_routes(self) -> Routes:
-        parts = (mcp_routes(self.gateway), agent_routes(self.gateway), catalog_routes(self.gateway))
+        parts = (mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway))
         return Routes(
             {path: methods for part in parts for path, methods in part.exact.items()},
             {path: methods for part in parts for path, methods in part.prefixes.items()},

@@ -73,6 +73,10 @@ class BackendClient:
         now = time.monotonic()
         return {name: destination.guard.state(now) for name, destination in self._destinations.items()}
 
+    def in_flight(self) -> dict[str, int]:
+        """Calls under way to each backend."""
+        return {name: destination.guard.in_flight for name, destination in self._destinations.items()}
+
     async def send(self, request: Request) -> Answer | NoAnswer:
         """Send one request within its deadline. Raises nothing but `CancelledError`."""
         destination = self._destinations.get(request.backend)

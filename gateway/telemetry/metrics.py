@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 from gateway.call.outcome import Outcome
 from gateway.generation import Generation
 
 #: The most different paths that one tool's series may name; all further ones are counted under "other".
 PATHS_PER_TOOL = 100
+
+#: Values of `toolview_breaker_state`.
+BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _INDEX = re.compile(r"\[\d+\]")
@@ -39,7 +44,7 @@ class ToolMetrics:
     counters of what was measured; savings are their difference, which may be negative, and are left to queries.
     """
 
-    def __init__(self, registry: CollectorRegistry, in_flight: Callable[[], float] | None = None) -> None:
+    def __init__(self, registry: CollectorRegistry) -> None:
         self._calls = Counter(
             "toolview_tool_calls", "Tool calls by how they ended.", ["tool", "surface", "code"], registry=registry
         )
@@ -72,8 +77,6 @@ class ToolMetrics:
             "When a load was last accepted.",
             registry=registry,
         )
-        if in_flight is not None:
-            Gauge("toolview_calls_in_flight", "Tool calls under way.", registry=registry).set_function(in_flight)
         self._series: dict[tuple[str, str], _ToolSeries] = {}
         self._paths: dict[str, set[str]] = {}
 
@@ -132,6 +135,32 @@ class ToolMetrics:
     @staticmethod
     def _histogram(name: str, about: str, registry: CollectorRegistry) -> Histogram:
         return Histogram(name, about, ["tool"], registry=registry, buckets=_SECONDS)
+
+
+class BackendStates(Collector):
+    """What is so now, asked at each scrape: calls under way and breakers, by backend."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        in_flight: Callable[[], Mapping[str, int]],
+        breakers: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._in_flight = in_flight
+        self._breakers = breakers
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        calls = GaugeMetricFamily("toolview_calls_in_flight", "Tool calls at the backend now.", labels=["backend"])
+        for backend, count in self._in_flight().items():
+            calls.add_metric([backend], count)
+        yield calls
+        states = GaugeMetricFamily(
+            "toolview_breaker_state", "0: calls pass. 1: the next one tries. 2: none passes.", labels=["backend"]
+        )
+        for backend, state in self._breakers().items():
+            states.add_metric([backend], BREAKER_STATES[state])
+        yield states
 
 
 def exposition(registry: CollectorRegistry) -> tuple[bytes, Mapping[str, str]]:

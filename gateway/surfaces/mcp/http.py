@@ -15,7 +15,7 @@ from aiohttp import web
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Catalog, Generation
-from gateway.surfaces.http import Handler, Routes, read_body, scopes_of
+from gateway.surfaces.http import Routes, read_body, scopes_of
 from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
 from gateway.surfaces.mcp.wire import CallTool, Discover, Initialize, ListTools, Notification, Ping, Refusal
@@ -29,20 +29,15 @@ _JSON = {"Content-Type": "application/json"}
 _KEPT_LISTINGS = 64
 
 
-def mcp_routes(gateway: Gateway) -> Routes:
-    """`POST /mcp`; every other method is the listener's 405."""
-    return Routes({"/mcp": {"POST": mcp_handler(gateway, scopes_of)}})
-
-
-def mcp_handler(gateway: Gateway, scopes_of: ScopesOf = lambda _: None) -> Handler:
-    """The handler of `POST /mcp`; the server that runs it cancels it when the client leaves."""
-    return McpSurface(gateway, scopes_of).handle
+def mcp_routes(surface: McpSurface) -> Routes:
+    """`POST /mcp`; every other method is the listener's 405. The server cancels `handle` when the client leaves."""
+    return Routes({"/mcp": {"POST": surface.handle}})
 
 
 class McpSurface:
     """Answers MCP requests for one gateway."""
 
-    def __init__(self, gateway: Gateway, scopes_of: ScopesOf = lambda _: None) -> None:
+    def __init__(self, gateway: Gateway, scopes_of: ScopesOf = scopes_of) -> None:
         self._gateway = gateway
         self._scopes_of = scopes_of
         self._listings: dict[tuple[int, bool], Listing] = {}
