@@ -119,10 +119,18 @@ def _endpoints(reading: Reading, reader: EndpointReader) -> dict[str, Endpoint]:
     for name, group in written.items():
         if not name.strip() or not name.isprintable() or len(name) > 200:
             reading.refuse(("endpoints", name), "an endpoint's id is 1 to 200 printable characters; write another")
-        endpoint = reader.read(name, group)
+        try:
+            endpoint = reader.read(name, group)
+        except RecursionError:
+            reading.refuse(("endpoints", name), _TOO_LONG)
+            continue
         if endpoint is not None:
             endpoints[name] = endpoint
     return endpoints
+
+
+# A chain of some hundred `$ref`s in a row; Python's stack is what bounds it.
+_TOO_LONG = "its schemas refer to each other through too many levels to be followed; write the chain shorter"
 
 
 def _check_names(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
@@ -147,9 +155,13 @@ def _check_names(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
 
 
 def _check_named_schemas(schemas: Schemas, files: Files) -> None:
-    """Those that nothing refers to are checked too."""
+    """Those that nothing refers to are checked too; the others were, with what refers to them."""
     for name, node in (files.merged.get("schemas") or {}).items():
-        schemas.compile(node, ("schemas", name))
+        try:
+            if not schemas.reached(name):
+                schemas.compile(node, ("schemas", name))
+        except RecursionError:
+            files.refusals.append(files.refusal("", ("schemas", name), _TOO_LONG))
 
 
 def _warn(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:

@@ -12,7 +12,7 @@ from gateway.contract.refusal import Path
 from gateway.json_pointer import pointer_of
 from gateway.schema import Schema, SchemaFault, bundle, compile_schema
 from gateway.schema.keywords import subschemas
-from gateway.schema.relation import Fits, fits_slice
+from gateway.schema.relation import Fits, Unknown, fits_slice
 
 Json = Any
 
@@ -46,11 +46,18 @@ class Schemas:
         self._refuse(found, node, path)
         return None
 
+    def reached(self, name: str) -> bool:
+        """Whether a named schema was compiled as a part of another one."""
+        return Target("", ("schemas", name)) in self._rebased
+
     def slice_fits(self, full: Schema, view: Schema) -> Fits:
         """Whether every full answer, once cut to the view, satisfies it; asked once of a pair."""
         pair = (id(full), id(view))  # both are held by `_compiled`
         if pair not in self._slices:
-            self._slices[pair] = fits_slice(full, view, formats=self.formats)
+            try:
+                self._slices[pair] = fits_slice(full, view, formats=self.formats)
+            except RecursionError:
+                self._slices[pair] = Unknown("the schemas refer to each other through too many levels")
         return self._slices[pair]
 
     def of_argument(self, arguments: Schema, name: str) -> Schema | None:

@@ -96,3 +96,17 @@ def test_a_refusal_reads_as_text_and_as_json(tmp_path: Path) -> None:
         "path": "backends.api.timout",
         "message": first.message,
     }
+
+
+def test_a_chain_of_references_without_end_is_no_traceback(tmp_path: Path) -> None:
+    schemas = "".join(
+        f"  S{n}: {{type: object, properties: {{a: {{$ref: '#/schemas/S{n + 1}'}}}}}}\n" for n in range(1500)
+    )
+    text = "version: 1\nbackends: {api: {url: 'http://a'}}\nschemas:\n" + schemas + "  S1500: {type: string}\n"
+    view = "tool: {view: {output: {type: object, properties: {a: {type: object}}}}}"
+    text += f"endpoints: {{a: {{request: GET /a, description: A., output: {{$ref: '#/schemas/S0'}}, {view}}}}}\n"
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    loaded = load(file)
+    said = loaded.warnings if isinstance(loaded, Contract) else loaded
+    assert any("too many levels" in refusal.message for refusal in said)
