@@ -119,6 +119,6 @@ s12-74-cli-explicit | s12.74 | An endpoint that does not expose `cli` is no comm
 s12-75-refusals-reach-hooks | s12.75 | A badly argued call reaches the hooks as VALIDATION_ERROR. |
 s12-76-digest | s12.76 | Every listing and result carries the catalog's digest, failures too; it moves with what is advertised only. |
 s12-80-bytes | s12.80 | Full bytes are the decoded answer, view bytes what the caller got; a failed call adds none. |
-s12-81-scopes | s12.81 | A call without the scopes that an endpoint asks for is refused. | comes with principals and auth
+s12-81-scopes | s12.81 | A call without the scopes that an endpoint asks for is refused. |
 s12-16-names | s12.16 | Two tools of one name on one surface, or a name outside the class, are refused. |
 """)
