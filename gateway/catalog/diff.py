@@ -33,7 +33,7 @@ _ABSENT = object()
 
 
 def diff(old: Snapshot, new: Snapshot) -> tuple[Change, ...]:
-    """Every change, the breaking ones first, then by operation."""
+    """Every change, the breaking ones first, then by operation and path."""
     before = {operation.id: operation for operation in old.operations}
     after = {operation.id: operation for operation in new.operations}
     changes = list(_formats(old, new))
@@ -47,7 +47,8 @@ def diff(old: Snapshot, new: Snapshot) -> tuple[Change, ...]:
         else:
             changes += _Comparison(was, now, _stricter(old, new)).changes()
     gravity = list(Verdict)
-    return tuple(sorted(changes, key=lambda change: (gravity.index(change.verdict), change.operation)))
+    # By path, since a snapshot keeps no order of keys.
+    return tuple(sorted(changes, key=lambda it: (gravity.index(it.verdict), it.operation, it.path, it.message)))
 
 
 def _stricter(old: Snapshot, new: Snapshot) -> str:

@@ -138,7 +138,7 @@ class _Comparison:
 
     def walk(self, pair: _Pair) -> None:
         """Compare one place and all below it; a definition inside itself is told where it is met first."""
-        key = (_canonical(pair.old), _canonical(pair.new))
+        key = (_canonical(_of_definitions(pair.old)), _canonical(_of_definitions(pair.new)))
         if key in self._open or (key[0] == key[1] and self._share_definitions):
             return
         whole = self._whole(self.old, pair.old), self._whole(self.new, pair.new)
@@ -180,12 +180,18 @@ class _Comparison:
             return found
         before = compiled(old, self.formats)
         shown = before.cut(found.counterexample)
-        if before.valid(shown) and not compiled(new, self.formats).valid(shown):
+        if not before.valid(shown):
+            return found  # a key that is required and not declared is a promise after all
+        if not compiled(new, self.formats).valid(shown):
             return No(found.path, shown, found.reason)
         return Unknown("a difference shows only in keys that the old schema does not declare")
 
     def broken(self, no: No, pair: _Pair) -> SchemaChange:
         message = no.reason + (f" (at `{no.path}`)" if no.path else "")
+        if no.reason.startswith("enum member") and not no.path:
+            callers, value = self.side is Side.CALLERS, _text(no.counterexample)
+            who, then = ("an old call", "is taken no longer") if callers else ("the new answer", "readers do not know")
+            message = f"{who} may be {value} here, which {then}"
         return SchemaChange(Verdict.BREAKING, pair.path, message, Shown(no.counterexample), pair.at)
 
     def _judge(self, pair: _Pair, old: Json, new: Json) -> None:
@@ -219,8 +225,17 @@ class _Comparison:
     def _shell(self, pair: _Pair, before: dict[str, Json], after: dict[str, Json]) -> None:
         """What the place says of itself, without what is below it."""
         old, new = _without_inner(before), _without_inner(after)
-        if _canonical(old) != _canonical(new):
-            self._judge(pair, old, new)
+        if _canonical(old) == _canonical(new):
+            return
+        if isinstance(self.asked(old, new), No):
+            # The sender's whole place, so that the value shown is one that can come.
+            callers = self.side is Side.CALLERS
+            whole = self._whole(self.old, pair.old), self._whole(self.new, pair.new)
+            found = self.asked(whole[0], new) if callers else self.asked(old, whole[1])
+            if isinstance(found, No):
+                self.changes.append(self.broken(found, pair))
+                return
+        self._judge(pair, old, new)
 
     # objects
 
@@ -257,9 +272,10 @@ class _Comparison:
             self._tell(Verdict.COMPATIBLE, place, "is always there now")
 
     def _added(self, place: _Pair, name: str, parent: _Pair, before: dict[str, Json], after: dict[str, Json]) -> None:
-        rest = before.get("additionalProperties", self.side is Side.READERS)
+        callers = self.side is Side.CALLERS
+        rest = _kept(before) if callers else before.get("additionalProperties", True)
         needed = name in after.get("required", ())
-        if self.side is Side.READERS:
+        if not callers:
             if isinstance(rest, dict) and rest:
                 self._answers_for(place, self._whole(self.new, place.new), self._whole(self.old, rest))
                 return
