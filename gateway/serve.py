@@ -133,13 +133,28 @@ class Serving:
         self.addresses[name] = _bound(address, listening.sockets[0].getsockname())
 
     async def _listen_passthrough(self, name: str, backend: Backend, passthrough: Passthrough) -> None:
-        relay = Relay(_route(name, backend, passthrough), self.passthrough_metrics.observer(name))
+        relay = Relay(
+            _route(name, backend, passthrough, self._declared(name, passthrough)),
+            self.passthrough_metrics.observer(name),
+        )
         try:
             host, port = await relay.start()
         except OSError as fault:
             raise _CannotListen(f"passthrough of {name}", passthrough.listen, fault) from fault
         self.relays.append(relay)
         self.addresses[f"passthrough.{name}"] = Address(host, port)
+
+    def _declared(self, name: str, passthrough: Passthrough) -> tuple[tuple[str, str], ...] | None:
+        """Under `only: declared`, what may pass: method and raw path of each endpoint that exposes `http`."""
+        if passthrough.only == "all":
+            return None
+        contract = self.gateway.generation.contract
+        base = urlsplit(contract.backends[name].url or "").path.rstrip("/")
+        return tuple(
+            (endpoint.method, base + endpoint.path)
+            for endpoint in contract.endpoints.values()
+            if endpoint.backend == name and "http" in endpoint.expose
+        )
 
     async def _health(self) -> Mapping[str, bool | None]:
         return dict.fromkeys(self.gateway.generation.contract.backends)
@@ -190,7 +205,9 @@ class _CannotListen(Exception):
         super().__init__(f"{address}, where {name} should listen, {why}; change its `listen` or free the port")
 
 
-def _route(name: str, backend: Backend, passthrough: Passthrough) -> Route:
+def _route(
+    name: str, backend: Backend, passthrough: Passthrough, declared: tuple[tuple[str, str], ...] | None
+) -> Route:
     """What the relay is told of a backend: plain values, nothing of the contract."""
     url = urlsplit(backend.url or "")
     secure = url.scheme == "https"
@@ -209,6 +226,7 @@ def _route(name: str, backend: Backend, passthrough: Passthrough) -> Route:
         max_connections=passthrough.max_connections,
         idle_timeout=passthrough.idle_timeout,
         connect_timeout=backend.connect_timeout,
+        declared=declared,
     )
 
 

@@ -208,6 +208,25 @@ async def test_the_pass_through_is_counted_by_method_and_status_class(tmp_path: 
     assert found["toolview_passthrough_bytes_total", "api", "out"] == len(answer)
 
 
+async def test_only_declared_lets_declared_requests_through_and_no_other(tmp_path: Path) -> None:
+    text = CONTRACT.replace("passthrough: 127.0.0.1:0", "passthrough: {{listen: 127.0.0.1:0, only: declared}}")
+    async with backend(http(FULL)) as api:
+        contract = accepted(tmp_path, text.replace("VIEW", "").format(url=f"{api.url}/base/"))
+        async with serving(contract) as served:
+            port = served.addresses["passthrough.api"]
+            statuses = [
+                (await fetch(port, method, path))[0]
+                for method, path in [
+                    ("GET", "/base/people/a%2Fb?x=1"),
+                    ("GET", "/base/people/a/b"),
+                    ("GET", "/people/a"),
+                    ("POST", "/base/people/a"),
+                ]
+            ]
+    assert statuses == [200, 404, 404, 405]
+    assert [request.target for request in api.received] == ["/base/people/a%2Fb?x=1"]
+
+
 async def test_health_and_readiness_are_told(tmp_path: Path) -> None:
     async with backend(http(FULL)) as api:
         contract = accepted(tmp_path, CONTRACT.replace("VIEW", "").format(url=api.url))
