@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gateway.json_text import encode
 from gateway.schema.keywords import ANNOTATIONS, TYPES, Path
 from gateway.schema.relation_graph import kind_of, mark
 from gateway.schema.resolve import resolve
@@ -17,9 +18,11 @@ from gateway.schema.widen_shape import ANYTHING, KINDS, NOTHING, Algebra, Kind, 
 
 Json = Any
 
-#: How deep and how large a compact schema may be: what is repeated by reference is written out in it each time.
+#: How deep and how large a compact schema may be: what is repeated by reference is written out in it each time, and
+#: where that takes more text than the schema itself, less of its depth is said.
 _DEPTH = 16
 _NODES = 1_500
+_SMALL = 1_024
 
 #: Per kind: the lower and upper bound's keyword, and the words that are kept as they are.
 _BOUNDS = {
@@ -43,11 +46,20 @@ def widen(document: Json, shorten: Callable[[str], str] = str) -> dict[str, Json
     reading = _Reading(document)
     shape = reading.algebra.meet(reading.shape((), document), shape_of({"object": Kind()}))
     root = shape.kinds.get("object", freed(Kind()))
-    writing = _Writing(shorten)
-    depth = next((depth for depth in range(_DEPTH, 1, -1) if writing.size(shape, depth) <= _NODES), 1)
-    written = writing.written(Shape({"object": root}, shape.notes), depth)
-    written.pop("type", None)
-    return {"type": "object", "properties": written.pop("properties", {}), **written}
+    return _written(Shape({"object": root}, shape.notes), _Writing(shorten), max(_SMALL, len(encode(document))))
+
+
+def _written(root: Shape, writing: _Writing, largest: int) -> dict[str, Json]:
+    """The schema of a root that is an object, as deep as it stays within `largest` bytes."""
+    schema: dict[str, Json] = {}
+    for depth in range(_DEPTH, 0, -1):
+        if depth > 1 and writing.size(root, depth) > _NODES:
+            continue
+        written = writing.written(root, depth)
+        schema = {"type": "object", "properties": written.pop("properties", {}), **written}
+        if len(encode(schema)) <= largest:
+            break
+    return {**schema, "type": "object"}
 
 
 class _Reading:
