@@ -168,6 +168,7 @@ class EndpointReader:
             idempotent=_idempotent(shape),
             required=arguments.required,
             open_input=_is_open(arguments),
+            headers=(("Accept", "*/*"),) if shape.kind == "media" else (),
         )
         if isinstance(builder, RequestBuilder):
             for fault in builder.warnings:

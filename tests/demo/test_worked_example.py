@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from gateway.call.outcome import Outcome
-from gateway.contract.load import load
+from gateway.contract.load import json_schema, load
 from gateway.contract.model import Contract
 from gateway.demo import backend
 from gateway.serve import call_once
@@ -113,3 +113,10 @@ async def test_a_slow_backend_outruns_the_deadline(contract: Contract) -> None:
     outcome = await _call(contract, "slow_report", seconds=30)
     assert outcome.failure is not None
     assert (outcome.failure.code, outcome.failure.retryable) == ("BACKEND_TIMEOUT", True)
+
+
+def test_the_schema_that_editors_are_given_is_the_grammar_of_now() -> None:
+    """After a change of the grammar: `toolview schema > config/gateway.schema.json`."""
+    written = json.loads((ROOT / "config/gateway.schema.json").read_text())
+    assert written == json.loads(json.dumps(json_schema()))
+    assert (ROOT / "config/gateway.yaml").read_text().startswith("# yaml-language-server: $schema=gateway.schema.json\n")
