@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -126,10 +127,11 @@ async def test_a_call_prints_the_card_or_the_envelope_and_exits_by_its_code(tmp_
         return http({"id": 1915883588174806058, "ssn": "1"}) if request.target == "/read/a" else http({}, status=404)
 
     async with backend(answer) as api:
-        import asyncio
-
         written(tmp_path, CONTRACT.format(url=api.url))
-        run = lambda *words, stdin="": asyncio.to_thread(toolview, *words, cwd=tmp_path, stdin=stdin)  # noqa: E731 - said once
+
+        async def run(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+            return await asyncio.to_thread(toolview, *words, cwd=tmp_path, stdin=stdin)
+
         card = await run("call", "read", "--id", "a")
         from_stdin = await run("call", "read", "-", stdin='{"id": "a"}')
         missing = await run("call", "read", "--id", "b")
