@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=["text", "json"], default="text", help="how faults are printed")
     tools = command("tools", _tools, "list the contract's tools")
     tools.add_argument("--format", choices=["text", "json"], default="text", help="for people, or as MCP lists them")
+    what = tools.add_mutually_exclusive_group()
+    what.add_argument("--cost", action="store_true", help="bytes that listing each costs, and calls by their examples")
+    what.add_argument("--compact", action="store_true", help="the compact list, as /v1/tools?view=compact answers it")
     call = command("call", _call, "call a tool: its answer on stdout, a failure on stderr")
     call.add_argument("tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin")
     demo = command("demo", _demo, "start the demo API and the gateway beside it, and print what to try")
@@ -57,9 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument(
         "--fail-on", choices=["breaking", "compatible", "docs"], help="exit 1 where there is one, or a graver one"
     )
+    lint = command("lint", _lint, "tell what a model needs and the contract does not say; exit 1 where there is any")
+    lint.add_argument("--format", choices=["text", "json", "github"], default="text", help="how faults are printed")
+    lint.add_argument("--rules", action="store_true", help="print every rule with its reason and repair, and stop")
     command("schema", _schema, "print the JSON Schema of the contract file, for editors")
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
-    for added in (serve, check, tools, snapshot):
+    for added in (serve, check, tools, snapshot, lint):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
     for added in (call, demo):
         added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
@@ -103,6 +109,17 @@ def _tools(arguments: argparse.Namespace, _: list[str]) -> int:
     contract = _load(arguments.contract)
     if contract is None:
         return 1
+    if arguments.compact:
+        from gateway.authoring.cost import compact_listing
+
+        print(compact_listing(contract).decode())
+        return 0
+    if arguments.cost:
+        from gateway.authoring import cost
+
+        found = _run(cost.costs(contract))
+        print(cost.as_json(found) if arguments.format == "json" else cost.as_text(found))
+        return 0
     from gateway.generation import index
     from gateway.surfaces.cli import write_tools
 
@@ -163,6 +180,22 @@ def _diff(arguments: argparse.Namespace, _: list[str]) -> int:
     if text := FORMATS[arguments.format](result):
         print(text)
     return 1 if result.fails(arguments.fail_on) else 0
+
+
+def _lint(arguments: argparse.Namespace, _: list[str]) -> int:
+    """Exits 1 for any fault, and 2 where the contract is refused."""
+    from gateway.authoring.lint import FORMATS, Loaded, lint, rules_text
+
+    if arguments.rules:
+        print(rules_text())
+        return 0
+    found = lint(Path(arguments.contract))
+    if not isinstance(found, Loaded):
+        print(*found, sep="\n", file=sys.stderr)
+        return 2
+    if text := FORMATS[arguments.format](found.faults):
+        print(text)
+    return 1 if found.faults else 0
 
 
 def _schema(_: argparse.Namespace, __: list[str]) -> int:

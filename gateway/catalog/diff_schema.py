@@ -227,15 +227,20 @@ class _Comparison:
         old, new = _without_inner(before), _without_inner(after)
         if _canonical(old) == _canonical(new):
             return
-        if isinstance(self.asked(old, new), No):
-            # The sender's whole place, so that the value shown is one that can come.
-            callers = self.side is Side.CALLERS
-            whole = self._whole(self.old, pair.old), self._whole(self.new, pair.new)
-            found = self.asked(whole[0], new) if callers else self.asked(old, whole[1])
-            if isinstance(found, No):
-                self.changes.append(self.broken(found, pair))
-                return
-        self._judge(pair, old, new)
+        found = self.asked(old, new)
+        if not isinstance(found, No):
+            self._judge(pair, old, new)
+            return
+        # The sender's whole place is asked as well, so that the value shown is one that can come.
+        callers = self.side is Side.CALLERS
+        sender = self._whole(self.old, pair.old) if callers else self._whole(self.new, pair.new)
+        match self.asked(sender, new) if callers else self.asked(old, sender):
+            case No() as no:
+                self.changes.append(self.broken(no, pair))
+            case Yes():
+                self._tell(Verdict.COMPATIBLE, pair, "is narrower, and no value that can come is refused")
+            case Unknown():
+                self._tell(Verdict.BREAKING, pair, found.reason)
 
     # objects
 
