@@ -95,7 +95,7 @@ def _broken(contract: Contract, source: Source, allowed: _Allowed) -> Iterator[F
                     yield Fault(place.file, place.line, place.column, dotted(at.path), rule.id, message, rule.repair)
 
 
-_COMMENT = re.compile(r"(?:^|\s)#\s*lint:\s*allow\b\s*(?P<rule>[^\s#]*)\s*(?P<reason>.*?)\s*$")
+_COMMENT = re.compile(r"#\s*lint:\s*allow\b\s*(?P<rule>[^\s#]*)\s*(?P<reason>.*?)\s*$")
 _OWN_LINE = re.compile(r"\s*#")
 
 
@@ -150,8 +150,25 @@ class _Allowed:
 
     def _all(self, file: str) -> Iterator[tuple[int, str, str, int]]:
         for number, line in enumerate(self.source.lines(file), 1):
-            if "lint:" in line and (match := _COMMENT.search(line)):
-                yield number, match["rule"], match["reason"], line.index("#", match.start()) + 1
+            if "lint:" not in line:
+                continue
+            at = _comment_at(line)
+            if match := _COMMENT.match(line, at):
+                yield number, match["rule"], match["reason"], at + 1
+
+
+def _comment_at(line: str) -> int:
+    """Where the comment of a YAML line begins: at a `#` behind a space, outside quotes; else at its end."""
+    quote, before = "", " "
+    for at, char in enumerate(line):
+        if quote:
+            quote = "" if char == quote and (quote == "'" or before != "\\") else quote
+        elif char == "#" and before.isspace():
+            return at
+        elif char in "\"'" and before in " \t[{,:" + char:  # a doubled quote goes on
+            quote = char
+        before = char
+    return len(line)
 
 
 def as_text(faults: tuple[Fault, ...]) -> str:
