@@ -34,7 +34,7 @@ from gateway.surfaces.cli import SURFACE, Misused, read_arguments
 from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
-from gateway.telemetry.log import log_call
+from gateway.telemetry.log import DriftLog, log_call
 from gateway.telemetry.metrics import BackendStates, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 
@@ -67,7 +67,7 @@ class Serving:
         limits = contract.gateway.limits
         self.projections = ProjectionRunner(limits.projection)
         trace = contract.gateway.log.level == "debug"
-        observers = (self.metrics.observe, log_call)
+        observers = (self.metrics.observe, log_call, DriftLog().observe)
         self.gateway = Gateway(generation, self.client.send, self.projections, observers, trace=trace)
         self._mcp = McpSurface(self.gateway)
         self.relays: list[Relay] = []

@@ -134,7 +134,17 @@ def test_key_order_is_the_backends_and_escapes_are_values() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), [float("inf")], {"a": {"b": -float("inf")}}, {1: 2}, [object()], {"a": {1, 2}}, "\ud800", b"x", {"a": 2**70, "b": {1}}],
+    [
+        float("nan"),
+        [float("inf")],
+        {"a": {"b": -float("inf")}},
+        {1: 2},
+        [object()],
+        {"a": {1, 2}},
+        "\ud800",
+        b"x",
+        {"a": 2**70, "b": {1}},
+    ],
     ids=repr,
 )
 def test_what_is_no_json_value_is_refused(value: Any) -> None:

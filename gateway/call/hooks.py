@@ -47,6 +47,8 @@ class AfterCall:
     view_bytes: int
     #: Seconds.
     duration: float
+    #: What went wrong inside, of an INTERNAL_SERVER_ERROR; it may hold data and was never shown to the caller.
+    fault: str | None
 
 
 class Refusal(Exception):
@@ -98,6 +100,7 @@ def run_after(hook: After | None, outcome: Outcome) -> None:
         outcome.full_bytes,
         outcome.view_bytes,
         outcome.duration,
+        outcome.fault,
     )
     try:
         returned = hook(seen)

@@ -113,7 +113,7 @@ class Outcome:
     accepted: dict[str, Any] | None = None
     #: Paths that were stripped beyond a declared schema, as `rows[0].ssn`; full answer first, then projection.
     stripped: tuple[str, ...] = ()
-    #: Schema paths the full answer broke under `validate: observe`.
+    #: Schema paths that the full answer broke, each once; a success all the same may be one under `validate: observe`.
     violations: tuple[str, ...] = ()
     backend_seconds: float | None = None
     projection_seconds: float | None = None

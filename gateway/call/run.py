@@ -115,11 +115,11 @@ def read_answer(
     if isinstance(value, json_text.NotJson):
         return ended.badly(failure.answer_not_json(value.reason))
     violations = schema.check(value)
+    seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
     if violations and endpoint.validate_mode == "strict":
-        return ended.badly(failure.answer_invalid(violations))
+        return ended.badly(failure.answer_invalid(violations), violations=seen)
     kept = schema.cut(value)
     stripped = tuple(schema.undeclared(value)) if trace and kept is not value else ()
-    seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
     text = answer.body if kept is value and charset is None and answer.body[:1] in b"{[" else None
     return Full(prepared, answer, kept, schema, text, not violations, stripped, seen)
 
@@ -222,7 +222,9 @@ class _Ending:
             "projection_seconds": projection_seconds,
         }
 
-    def badly(self, failed: Failure, fault: str | None = None) -> Outcome:
+    def badly(self, failed: Failure, fault: str | None = None, violations: tuple[str, ...] = ()) -> Outcome:
+        if violations:
+            self._facts["violations"] = violations
         return self._outcome(failed, fault=fault)
 
     def by_fault(self, fault: str) -> Outcome:

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from gateway.call.outcome import Code, Outcome
@@ -43,10 +44,27 @@ def log_call(outcome: Outcome) -> None:
         facts["retryable"] = outcome.failure.retryable
     if outcome.fault is not None:
         facts["fault"] = outcome.fault[:2000]
-    for name in ("stripped", "violations"):
-        if paths := getattr(outcome, name):
-            facts[name] = list(paths[:20])
+    if outcome.stripped:
+        facts["stripped"] = list(outcome.stripped[:20])
     log.log(level, "call", extra=facts)
+
+
+class DriftLog:
+    """Says where backends drift from their declared output: once for each tool and place, then again after a minute."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, every: float = 60.0) -> None:
+        self._clock = clock
+        self._every = every
+        #: Places are schema paths, so a backend cannot make this grow beyond the contract.
+        self._told: dict[tuple[str, str], float] = {}
+
+    def observe(self, outcome: Outcome) -> None:
+        """Note the violations of one ended call."""
+        for path in outcome.violations:
+            now, key = self._clock(), (outcome.tool, path)
+            if key not in self._told or now - self._told[key] >= self._every:
+                self._told[key] = now
+                log.warning("an answer breaks its declared output", extra={"tool": outcome.tool, "path": path})
 
 
 class JsonLines(logging.Formatter):
