@@ -18,6 +18,8 @@ from gateway.schema import Violation
 
 #: The most characters of a backend's own words that a caller is shown.
 SHOWN_CHARACTERS = 500
+#: A shorter text is no secret, and leaving it out of every sentence would only puzzle.
+SHORTEST_SECRET = 6
 
 _BY_STATUS = {
     400: Code.BAD_REQUEST,
@@ -230,22 +232,23 @@ class _Told:
 
 def _told(answer: Answer, backend: Backend) -> _Told:
     told = _Told()
+    secrets = _secrets(backend)
     body = json_text.parse(answer.body)
     if not isinstance(body, dict):
         return told
     error = body.get("error")
     if backend.errors:  # the operator said where a legacy body keeps its facts; nothing else of it is shown
         told.code = _word(_told_at(body, backend, "code"))
-        told.message = plain_text(_told_at(body, backend, "message"))
+        told.message = plain_text(_told_at(body, backend, "message"), secrets)
     elif isinstance(error, dict) and isinstance(error.get("code"), str):
-        told.code, told.message = _word(error["code"]), plain_text(error.get("message"))
-        told.hint = plain_text(error.get("hint"))
+        told.code, told.message = _word(error["code"]), plain_text(error.get("message"), secrets)
+        told.hint = plain_text(error.get("hint"), secrets)
         told.retryable = error["retryable"] if isinstance(error.get("retryable"), bool) else None
-        told.details = _plain_details(error.get("details"))
+        told.details = _plain_details(error.get("details"), secrets)
     elif answer.headers.get("content-type", "").lower().startswith("application/problem+json"):
         # RFC 9457 section 3.1: title and detail are written for people; `code` is a common extension member
         told.code = _word(body.get("code"))
-        told.message = plain_text(body.get("detail")) or plain_text(body.get("title"))
+        told.message = plain_text(body.get("detail"), secrets) or plain_text(body.get("title"), secrets)
         told.retryable = body["retryable"] if isinstance(body.get("retryable"), bool) else None
     return told
 
@@ -270,23 +273,32 @@ def _declared_failure(told: _Told, declared: DeclaredError, answer: Answer) -> F
     )
 
 
-def plain_text(value: Any) -> str | None:
-    """A backend's words as short plain text without markup, addresses or credentials; None where nothing is left."""
+def plain_text(value: Any, secrets: Sequence[str] = ()) -> str | None:
+    """A backend's words as short plain text without markup, addresses or credentials; None where nothing is left.
+
+    `secrets`: what this backend was sent to prove who calls; it may say them back.
+    """
     if not isinstance(value, str) or not value.strip() or _HTML.search(value[:5000]):
         return None
     text = _CONTROL.sub(" ", value[:5000]).strip()
+    for secret in secrets:
+        text = text.replace(secret, "(credential left out)")
     text = _CREDENTIAL.sub("(credential left out)", _URL.sub("(address left out)", text))
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
-def _plain_details(value: Any) -> Any:
+def _plain_details(value: Any, secrets: Sequence[str]) -> Any:
     """Structured details of the gateway-shaped envelope, within the same bounds as text."""
     if isinstance(value, str):
-        return plain_text(value)
+        return plain_text(value, secrets)
     if isinstance(value, dict):
-        return {key: _plain_details(item) for key, item in list(value.items())[:20] if plain_text(key)}
+        return {
+            shown: _plain_details(item, secrets)
+            for key, item in list(value.items())[:20]
+            if (shown := plain_text(key, secrets))
+        }
     if isinstance(value, list):
-        return [_plain_details(item) for item in value[:20]]
+        return [_plain_details(item, secrets) for item in value[:20]]
     return value
 
 
@@ -300,6 +312,20 @@ def _word(value: Any) -> str | None:
 def _told_at(body: Any, backend: Backend, fact: str) -> Any:
     pointer = backend.errors.get(fact)
     return None if pointer is None else follow(body, pointer)
+
+
+def _secrets(backend: Backend) -> list[str]:
+    """Every text that the operator wrote for this backend's eyes alone, longest first, with and without its scheme."""
+    texts = list(backend.headers.values())
+    auth = backend.auth
+    if auth is not None:
+        texts += [auth.bearer] if auth.bearer else []
+        texts += [auth.basic.password] if auth.basic else []
+        texts += [auth.header.value] if auth.header else []
+        texts += [auth.query.value] if auth.query else []
+        texts += [auth.client_credentials.client_secret] if auth.client_credentials else []
+    whole = {*texts, *(text.rpartition(" ")[2] for text in texts)}
+    return sorted((text for text in whole if len(text) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
 def _shown_violation(violation: Violation) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One line a call, as JSON or text; drift said once a minute; no argument, answer or control character in any of them."""
+"""One line a call, as JSON or text; drift said once a minute; no argument or control character in any of them."""
 
 from __future__ import annotations
 
