@@ -107,6 +107,7 @@ class _Comparison:
             *self._exposure(),
             *self._scopes(),
             *self._request(),
+            *self._places(),
             *self._facts(),
             *self._errors(),
             *self._input(),
@@ -166,6 +167,15 @@ class _Comparison:
         else:
             message = f"was `{before}`, and is `{after}` now; callers of a tool do not see it"
             yield self._change(COMPATIBLE, "request", "request", message, ("request",))
+
+    def _places(self) -> Iterator[Change]:
+        """Where arguments go is nothing to a tool's callers, and all to who writes the requests."""
+        before, after = self.old.facts["send"], self.new.facts["send"]
+        for name in sorted(before.keys() & after.keys()) if self.on_http else ():
+            if before[name] != after[name]:
+                message = f"went as `{before[name]}`, and goes as `{after[name]}` now"
+                at, shown = ("send", name), Shown(before[name])
+                yield self._change(BREAKING, "request", f"send.{name}", message, at, shown, self.on_http)
 
     def _facts(self) -> Iterator[Change]:
         before, after = self.old.facts, self.new.facts

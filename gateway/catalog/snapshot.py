@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gateway import json_text
+from gateway.backend.body import ENCODERS
+from gateway.backend.placement import NO_RULE, SendRule
+from gateway.backend.request import RequestBuilder
 from gateway.catalog.advertise import unordered
 from gateway.schema import Schema, compile_schema
 
@@ -118,6 +121,7 @@ def _operation(endpoint: Endpoint) -> Operation:
         id=endpoint.id,
         facts={
             "request": f"{endpoint.method} {endpoint.path}",
+            "send": _places(endpoint.request),
             "kind": endpoint.kind,
             "expose": sorted(endpoint.expose),
             "title": endpoint.title,
@@ -136,6 +140,33 @@ def _operation(endpoint: Endpoint) -> Operation:
         tool=None if endpoint.tool is None else _tool(endpoint.tool),
         view=None if endpoint.tool is None or endpoint.tool.view is None else _view(endpoint.tool.view),
     )
+
+
+def _places(request: RequestBuilder) -> dict[str, str]:
+    """Where each argument goes and how it is spelled there: what plain HTTP clients see of it."""
+    whole = {} if request.whole is None else {request.whole: "whole body"}
+    places = {
+        **{argument: "path" for argument, _, _ in request.segments},
+        **{argument: "query" for argument, _ in request.query},
+        **{argument: f"header {name}" for argument, name, _ in request.headers},
+        **{argument: "cookie" for argument, _ in request.cookies},
+        **{each.argument: "body" for each in request.fields},
+        **whole,
+    }
+    kind = next((kind for kind, encoder in ENCODERS.items() if encoder is request.encoder), "json")
+    return {
+        argument: " ".join(
+            [place, *([kind] if "body" in place else []), *_spelled(request.rules.get(argument, NO_RULE))]
+        )
+        for argument, place in places.items()
+    }
+
+
+def _spelled(rule: SendRule) -> list[str]:
+    """What a rule says of an argument's spelling, where it says anything."""
+    said = {"name": rule.name, "style": rule.style, "explode": rule.explode, "encode": rule.encode, "empty": rule.empty}
+    words = [f"{key}={value}" for key, value in said.items() if value is not None]
+    return [*words, "reserved"] if rule.reserved else words
 
 
 def _tool(tool: Tool) -> dict[str, Json]:
@@ -239,6 +270,7 @@ _MAYBE_DIGEST = {"anyOf": [_DIGEST, {"type": "null"}]}
 
 _FACTS: dict[str, Json] = {
     "request": {"type": "string", "pattern": "^[A-Z]+ /"},
+    "send": {"type": "object", "additionalProperties": _TEXT},
     "kind": _TEXT,
     "expose": _TEXTS,
     "title": _MAYBE_TEXT,
