@@ -16,7 +16,7 @@ from gateway import json_text
 from gateway.catalog.diff_change import Shown, Verdict
 from gateway.schema import No, Schema, Unknown, Yes, compile_schema, fits, fits_slice
 from gateway.schema.bundle import bundle_part
-from gateway.schema.keywords import ANNOTATIONS, MANY, NAMED, ONE, subschemas
+from gateway.schema.keywords import ANNOTATIONS, KNOWN, MANY, NAMED, ONE, subschemas
 from gateway.schema.resolve import resolve
 
 Json = Any
@@ -478,7 +478,7 @@ def _plain(schema: Json, ignored: frozenset[str]) -> Json:
         return schema
     plain: dict[str, Json] = {}
     for keyword, held in schema.items():
-        if keyword in ignored:
+        if keyword in ignored or keyword not in KNOWN:
             continue
         if keyword in ONE:
             plain[keyword] = _plain(held, ignored)

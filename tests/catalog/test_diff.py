@@ -130,6 +130,13 @@ STRING = {"type": "string"}
             {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]},
             [("compatible", "")],
         ),
+        (
+            "words of no dialect judge nothing",
+            Side.READERS,
+            {"type": "object", "x-kind": "A", "properties": {"a": STRING}},
+            {"type": "object", "x-kind": "B", "properties": {"a": STRING, "b": STRING}},
+            [("compatible", "b")],
+        ),
         ("everything and nothing", Side.CALLERS, True, {"not": {}}, [("breaking", "")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
