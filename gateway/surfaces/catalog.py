@@ -31,6 +31,7 @@ _CATALOG_HEADER = "Toolview-Catalog"
 _PRIVATE = {"Cache-Control": "private, max-age=0, must-revalidate", "Vary": "Authorization"}
 _PUBLIC = {"Cache-Control": "public, max-age=300"}
 _KEPT = 256
+_WARM = 16
 
 Scopes = frozenset[str] | None
 
@@ -96,9 +97,10 @@ class Pages:
         return self._kept[key]
 
     def warm(self) -> None:
-        """Make the lists of every principal that the contract names."""
+        """Make the lists of the principals that the contract names, so that no first caller waits for them."""
         auth = self.generation.contract.gateway.auth
-        for scopes in [None] if auth is None else {frozenset(key.scopes) for key in auth.keys}:
+        named: list[Scopes] = [None] if auth is None else [frozenset(key.scopes) for key in auth.keys]
+        for scopes in list(dict.fromkeys(named))[:_WARM]:
             for compact in (False, True):
                 self.listed(scopes, compact=compact, source=None)
 

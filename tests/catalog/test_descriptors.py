@@ -212,3 +212,67 @@ def test_discovery_advertises_the_catalog_at_its_root_and_nothing_of_runs(tmp_pa
 def test_a_description_is_cut_on_a_word(text: str, characters: int, short: str) -> None:
     assert shortened(text, characters) == short
     assert len(short) <= characters
+
+
+ORDERS = """
+      orders.{number}:
+        request: GET /shops/{{shop}}/orders{number}
+        description: >
+          Orders of one shop, newest first. Call it to find an order's id before orders.get; for totals use orders.sum.
+        input:
+          type: object
+          required: [shop]
+          properties:
+            shop: {{type: string, description: Slug of the shop, minLength: 1}}
+            state: {{enum: [open, paid, sent, returned], description: Only orders in this state}}
+            since: {{type: string, format: date, description: First day that counts}}
+            buyer: {{$ref: "#/schemas/Buyer"}}
+            limit: {{type: integer, minimum: 1, maximum: 200, description: How many at most}}
+        output: {{type: object, required: [orders], properties: {{orders: {{type: array, items: {{$ref: "#/schemas/Order"}}}}}}}}
+        tool: {{safety_tier: read, cost: low, view: {{defaults: {{limit: 25}}}}}}
+"""  # noqa: E501  # a schema in one line
+SHARED = """
+    schemas:
+      Buyer:
+        description: Who bought
+        anyOf:
+          - {type: integer, description: The buyer's number}
+          - {type: object, required: [mail], properties: {mail: {type: string}, company: {type: string}}}
+      Address:
+        type: object
+        required: [street, city, country]
+        properties:
+          street: {type: string, description: Street and number}
+          city: {type: string, description: Town or city}
+          zip: {type: [string, "null"], description: Postal code}
+          country: {type: string, description: "ISO 3166 code, two letters"}
+      Order:
+        type: object
+        required: [id, state, lines]
+        properties:
+          id: {type: integer, description: Number of the order}
+          state: {enum: [open, paid, sent, returned], description: Where it stands}
+          buyer: {$ref: "#/schemas/Buyer"}
+          ship_to: {$ref: "#/schemas/Address"}
+          bill_to: {$ref: "#/schemas/Address"}
+          lines:
+            type: array
+            description: What was ordered
+            items:
+              type: object
+              required: [sku, count]
+              properties:
+                sku: {type: string, description: Article number}
+                count: {type: integer, minimum: 1, description: How many}
+                price: {type: number, description: What one costs in the currency of the order}
+"""
+
+
+def test_two_hundred_tools_take_at_most_half_the_bytes_in_short(tmp_path: Path) -> None:
+    """CAT-15."""
+    endpoints = "".join(ORDERS.format(number=number) for number in range(200))
+    head = "    version: 1\n    backends: {api: {url: http://127.0.0.1:1}}\n    endpoints:"
+    tools = list(tools_of(accepted(tmp_path, head + endpoints + SHARED)).values())
+    standard, compact = (len(listing(tools, compact=view)) for view in (False, True))
+    assert len(tools) == 200
+    assert compact <= standard / 2

@@ -414,6 +414,18 @@ def test_the_same_schema_gives_the_same_text() -> None:
         ({"anyOf": [{"additionalProperties": {"type": "string"}}, {}], "unevaluatedProperties": False}, {"z": "s"}),
         ({"allOf": [{"unevaluatedProperties": {"type": "string"}}], "unevaluatedProperties": False}, {"z": "s"}),
         ({"anyOf": [{"multipleOf": 4}, {"multipleOf": 6}]}, 6),
+        ({"anyOf": [{"multipleOf": 4}, {"multipleOf": 6}]}, 4),
+        ({"anyOf": [{"items": {"type": "string"}}, {"minItems": 1}]}, [1]),
+        ({"anyOf": [{"additionalProperties": {"type": "string"}}, {"required": ["a"]}]}, {"a": 1}),
+        ({"properties": {"a": {}}, "propertyNames": {"enum": ["a"]}}, {"a": 1}),
+        ({"patternProperties": {"^a": {}}, "unevaluatedProperties": False}, {"ab": 1}),
+        (
+            {
+                "anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["a"]}],
+                "unevaluatedProperties": {"type": "integer"},
+            },
+            {"a": 1},
+        ),
         ({"allOf": [{"multipleOf": 4}, {"multipleOf": 6}]}, 12),
         ({"type": "integer"}, 5.0),
         ({"enum": [1]}, 1.0),
