@@ -7,9 +7,9 @@ neither is Unknown. `fits_slice` asks it of a view: does every full answer, stri
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.schema.relation_graph import Graph, Unclear
@@ -21,6 +21,8 @@ from gateway.schema.relation_slice import left, opened
 from gateway.schema.schema import Schema, compile_schema
 
 _FRAMES = 20_000
+#: Steps of a search: what a load may spend on one question, and on one that only may help another.
+_MANY, _FEW = 10_000, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def fits(
 
     Both are self-contained documents or compiled schemas; `names` are what the reasons call them.
     """
-    return _answer([_document(narrow)], _document(wide), formats, lambda: _Fit.of(narrow, wide, formats), names)
+    return _Question((_document(narrow),), _document(wide), narrow, wide, formats, names).answer()
 
 
 def fits_slice(
@@ -75,69 +77,68 @@ def fits_slice(
 
     A counterexample is a full answer that is valid and of which the view refuses what is left.
     """
-    sides = _Fit.of(full, view, formats)
-    if isinstance(sides, Unknown):
-        return sides
-    full_document, cutting = sides.inside.document, _Fit(sides.inside, sides.outside, cut=True)
+    inside, outside = _compiled(full, formats), _compiled(view, formats)
+    if isinstance(inside, Unknown):
+        return inside
+    if isinstance(outside, Unknown):
+        return outside
+    document = inside.document
     try:
-        stripped, wanted = left(full_document), opened(cutting.outside.document)
-        own = opened(full_document)
+        wanted = opened(outside.document)
+        asked = _Question((left(document),), wanted, inside, outside, formats, names, cut=True)
+        answer = asked.answer()
+        if not isinstance(answer, Unknown):
+            return answer
+        # What is left of an answer need not be a full answer; where it always is one, more is known of it.
+        narrower = replace(asked, narrow=(*asked.narrow, document)).answer(_FEW)
+        if isinstance(narrower, No):
+            return narrower
+        if isinstance(narrower, Yes):
+            stays = _search((document,), opened(document), formats, most=_FEW)
+            if isinstance(stays, Yes):
+                return narrower
+        some = replace(asked, narrow=(document,), wide=False).answer(_FEW)
     except Unclear as why:
         return Unknown(str(why))
-    answer = _answer([stripped], wanted, formats, lambda: cutting, names)
-    if not isinstance(answer, Unknown):
-        return answer
-    # What is left of an answer need not be a full answer; where it always is one, more is known of it.
-    again = _answer([stripped, full_document], wanted, formats, lambda: cutting, names)
-    if isinstance(again, No) or (isinstance(again, Yes) and isinstance(_search([full_document], own, formats), Yes)):
-        return again
-    some = _answer([full_document], False, formats, lambda: cutting, names)
     return some if isinstance(some, No) else answer
 
 
 @dataclass(frozen=True, slots=True)
-class _Fit:
-    """Both sides compiled, to hold a counterexample against."""
+class _Question:
+    """Is there a value of all `narrow` that `wide` refuses, and do the schemas themselves say so too?"""
 
-    inside: Schema
-    outside: Schema
+    narrow: tuple[Any, ...]
+    wide: Any
+    inside: Any
+    outside: Any
+    formats: str
+    names: tuple[str, str]
     cut: bool = False
 
-    @staticmethod
-    def of(narrow: Any, wide: Any, formats: str) -> _Fit | Unknown:
-        inside, outside = _compiled(narrow, formats), _compiled(wide, formats)
+    def answer(self, most: int = _MANY) -> Fits:
+        found = _search(self.narrow, self.wide, self.formats, most=most)
+        if isinstance(found, Yes):
+            return found
+        shown = self._shown(found)
+        if shown is None:
+            # Once more, without what was doubtful.
+            shown = self._shown(_search(self.narrow, self.wide, self.formats, bold=True, most=_FEW))
+        return shown or (found.doubt if isinstance(found, _Candidate) else found)
+
+    def _shown(self, found: Yes | Unknown | _Candidate) -> No | Unknown | None:
+        """A no, where the schemas themselves tell the value apart."""
+        if not isinstance(found, _Candidate):
+            return None
+        inside, outside = _compiled(self.inside, self.formats), _compiled(self.outside, self.formats)
         if isinstance(inside, Unknown):
             return inside
-        return outside if isinstance(outside, Unknown) else _Fit(inside, outside)
-
-    def shown(self, value: Any) -> Any:
-        return self.outside.cut(self.inside.cut(value)) if self.cut else value
-
-    def tells_apart(self, value: Any) -> bool:
-        return self.inside.valid(value) and not self.outside.valid(self.shown(value))
-
-
-def _answer(
-    narrow: list[Any], wide: Any, formats: str, compiled: Callable[[], _Fit | Unknown], names: tuple[str, str]
-) -> Fits:
-    """Search, and trust only a value that the validators tell apart; what was doubtful is left out the second time."""
-    first: Unknown | None = None
-    for bold in (False, True):
-        found = _search(narrow, wide, formats, bold)
-        if isinstance(found, Yes) and not bold:
-            return found
-        if isinstance(found, _Candidate):
-            sides = compiled()
-            if isinstance(sides, Unknown):
-                return sides
-            if sides.tells_apart(found.value):
-                path, reason = place_and_reason(sides.outside, sides.shown(found.value), *names)
-                return No(path, found.value, reason)
-        first = first or (
-            found.doubt if isinstance(found, _Candidate) else found if isinstance(found, Unknown) else None
-        )
-    assert first is not None
-    return first
+        if isinstance(outside, Unknown):
+            return outside
+        value = outside.cut(inside.cut(found.value)) if self.cut else found.value
+        if not inside.valid(found.value) or outside.valid(value):
+            return None
+        path, reason = place_and_reason(outside, value, *self.names)
+        return No(path, found.value, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +149,12 @@ class _Candidate:
     doubt: Unknown
 
 
-def _search(narrow: list[Any], wide: Any, formats: str, bold: bool = False) -> Yes | Unknown | _Candidate:
+def _search(
+    narrow: tuple[Any, ...], wide: Any, formats: str, *, bold: bool = False, most: int
+) -> Yes | Unknown | _Candidate:
     try:
         graph = Graph([*narrow, wide], assert_formats=formats == "assert")
-        search = Search(graph, bold=bold)
+        search = Search(graph, bold=bold, most=most)
         with _deep():
             sides = [Fact(graph.root(index), True) for index in range(len(narrow))]
             result = search.find(frozenset([*sides, Fact(graph.root(len(narrow)), False)]))

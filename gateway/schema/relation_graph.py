@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from gateway.json_text import encode
 from gateway.schema.keywords import ANNOTATIONS
@@ -126,6 +126,15 @@ def mark(value: Any) -> Any:
     return (kind, exact(value) if kind == "number" else value)
 
 
+@runtime_checkable
+class Written(Protocol):
+    """A document that is only written as far as its references are followed."""
+
+    root: Any
+
+    def target(self, reference: str) -> Any: ...
+
+
 class Graph:
     """The documents of one question, read as far as it asks."""
 
@@ -141,7 +150,8 @@ class Graph:
         self.nothing = self.make(False)
 
     def root(self, index: int) -> Node:
-        return self._node(self._documents[index], index)
+        document = self._documents[index]
+        return self._node(document.root if isinstance(document, Written) else document, index)
 
     def make(self, schema: Any) -> Node:
         """A node of the engine's own, without references."""
@@ -167,7 +177,9 @@ class Graph:
         found = self._targets.get(reference)
         if found is None:
             index, pointer = reference
-            found = self._node(_at(self._documents[index], pointer), index)
+            document = self._documents[index]
+            schema = document.target(pointer) if isinstance(document, Written) else _at(document, pointer)
+            found = self._node(schema, index)
             self._targets[reference] = found
         return found
 

@@ -26,7 +26,6 @@ from gateway.schema.relation_moves import (
 )
 from gateway.schema.relation_scalar import EMPTY, Empty, Found, Numbers, Plain, Result, Stuck, Texts
 
-_MOST_STEPS = 10_000
 _DEEPEST = 1000
 _NEVER = 1 << 30
 
@@ -36,7 +35,7 @@ State = Objects | Arrays | Texts | Numbers | Plain
 class Search(Finder):
     """One question over one graph."""
 
-    def __init__(self, graph: Graph, *, bold: bool = False) -> None:
+    def __init__(self, graph: Graph, *, bold: bool = False, most: int = 10_000) -> None:
         self.graph = graph
         self.judge = Judge(graph)
         self.demands = Demands(graph, bold=bold)
@@ -47,6 +46,7 @@ class Search(Finder):
         self._provisional: list[Goal] = []
         self._ground = _NEVER
         self._steps = 0
+        self._most = most
         #: What was met on the way and is not modelled.
         self.doubts: list[str] = []
 
@@ -64,7 +64,7 @@ class Search(Finder):
             return EMPTY
         depth = len(self._active)
         self._steps += 1
-        if self._steps > _MOST_STEPS:
+        if self._steps > self._most:
             return Stuck("there are too many combinations of alternatives to go through")
         if depth >= _DEEPEST:
             return Stuck("it is nested too deeply to be followed")
@@ -123,7 +123,7 @@ class Search(Finder):
         if not clause.choices:
             return self._checked(clause, clause.state.settle(frozenset(clause.barred)))
         self._steps += 1
-        if self._steps > _MOST_STEPS:
+        if self._steps > self._most:
             return Stuck("there are too many combinations of alternatives to go through")
         choice = min(clause.choices, key=lambda choice: (not _of_schemas(choice), len(choice)))
         best: Result = EMPTY

@@ -25,10 +25,11 @@ _AS_WRITTEN = frozenset((
 ))  # fmt: skip
 _KEYED = ("properties", "patternProperties")
 _SCALAR = frozenset(("string", "number", "boolean", "null"))
-_MOST = 5000
+_MOST = 20_000
+_EQUAL = "`uniqueItems` cannot be weighed: items that differ may be equal once undeclared keys are cut"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Place:
     """Which schemas may judge a value, and so may keep its keys."""
 
@@ -54,46 +55,50 @@ class _Sure:
 
 
 def opened(document: Any) -> Any:
-    """The document that full answers have to satisfy."""
-    if isinstance(document, bool):
-        return document
-    return _Rewriting(document).document("enough")
+    """What full answers have to satisfy so that the document's own cut of them is valid."""
+    return document if isinstance(document, bool) else _Rewriting(document, "enough")
 
 
 def left(document: Any) -> Any:
-    """The document that full answers satisfy once they are cut by their own schema."""
-    if isinstance(document, bool):
-        return document
-    return _Rewriting(document).document("left")
+    """What the document's own cut leaves of valid answers satisfies this."""
+    return document if isinstance(document, bool) else _Rewriting(document, "left")
 
 
 _Mode = Literal["enough", "needed", "left"]
 
 
 class _Rewriting:
-    def __init__(self, document: Any) -> None:
+    """A document that is written as far as it is asked for: each part of it stands behind a reference."""
+
+    def __init__(self, document: Any, mode: _Mode) -> None:
         self._parts = Document(document)
-        self._names: dict[Any, str] = {}
+        self._known: dict[tuple[_Mode, Part, _Place, _Sure], dict[str, Any]] = {}
+        self._asked: list[tuple[_Mode, Part, _Place, _Sure]] = []
         self._written: dict[str, Any] = {}
         self._places: dict[frozenset[Part], _Place] = {}
         self._losing: dict[Part, bool] = {}
-
-    def document(self, mode: _Mode) -> Any:
         top = self._parts.top()
         place = self._place([top])
-        reference = self._referred(mode, top, place, _sure(top, place))
-        return {**reference, "$defs": self._written}
+        self.root = self._referred(mode, top, place, _sure(top, place))
+
+    def target(self, reference: str) -> Any:
+        """The schema behind one of this document's references."""
+        found = self._written.get(reference)
+        if found is None:
+            mode, part, place, sure = self._asked[int(reference.removeprefix("#/"))]
+            rewrite = {"enough": self._enough, "needed": self._needed, "left": self._left}[mode]
+            found = self._written[reference] = rewrite(part, place, sure)
+        return found
 
     def _referred(self, mode: _Mode, part: Part, place: _Place, sure: _Sure) -> dict[str, Any]:
-        key = (mode, part.path, place.parts, sure)
-        name = self._names.get(key)
-        if name is None:
-            if len(self._names) > _MOST:
-                raise Unclear("the view combines too many schemas at one place")
-            name = self._names[key] = str(len(self._names))
-            rewrite = {"enough": self._enough, "needed": self._needed, "left": self._left}[mode]
-            self._written[name] = rewrite(part, place, sure)
-        return {"$ref": f"#/$defs/{name}"}
+        key = (mode, part, place, sure)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._asked) > _MOST:
+                raise Unclear("too many schemas are combined with each other to follow the cut")
+            found = self._known[key] = {"$ref": f"#/{len(self._asked)}"}
+            self._asked.append(key)
+        return found
 
     # -- enough -------------------------------------------------------------------------------------------------------
 
@@ -239,7 +244,7 @@ class _Rewriting:
         if node.get("uniqueItems"):
             found["uniqueItems"] = True
             if not scalars or not any("items" in other.node for other in place.parts):
-                more.append({DOUBT: "`uniqueItems` cannot be weighed, as items may be equal once they are cut"})
+                more.append({DOUBT: _EQUAL})
         if "contains" in node:
             # An item that fits `contains` keeps what it declares, so both have to hold of the full item.
             rewritten = self._item(part.under("contains"), node["contains"], place)
@@ -257,13 +262,13 @@ class _Rewriting:
         if isinstance(raw, bool):
             return raw
         inner = self._place([part, *_under(place, name)])
-        return self._enough(part, inner, _sure(part, inner))
+        return self._referred("enough", part, inner, _sure(part, inner))
 
     def _item(self, part: Part, raw: Any, place: _Place) -> Any:
         if isinstance(raw, bool):
             return raw
         inner = self._place([part, *_items(place)])
-        return self._enough(part, inner, _sure(part, inner))
+        return self._referred("enough", part, inner, _sure(part, inner))
 
     # -- needed -------------------------------------------------------------------------------------------------------
 
@@ -308,7 +313,7 @@ class _Rewriting:
         if isinstance(raw, bool):
             return raw
         # What the other schemas there keep is not asked: only what these roots keep whatever the value is sure.
-        return self._needed(part, self._place([part, *others]), _Sure(frozenset(), False))
+        return self._referred("needed", part, self._place([part, *others]), _Sure(frozenset(), False))
 
     # -- left ---------------------------------------------------------------------------------------------------------
 
@@ -330,7 +335,7 @@ class _Rewriting:
             # Of an object's parts it says nothing, so a cut does not change what it says.
             more.append({"not": node["not"]})
         more += self._left_object(part, place, sure, found)
-        self._left_array(part, place, found)
+        more += self._left_array(part, place, found)
         if more:
             found["allOf"] = more
         return found
@@ -362,7 +367,7 @@ class _Rewriting:
         names, patterns = dict.fromkeys(sorted(place.names), True), dict.fromkeys(sorted(place.patterns), True)
         return [{"properties": names, "patternProperties": patterns, "additionalProperties": False}]
 
-    def _left_array(self, part: Part, place: _Place, found: dict[str, Any]) -> None:
+    def _left_array(self, part: Part, place: _Place, found: dict[str, Any]) -> list[Any]:
         node = part.node
         others = _items(place)
         if "prefixItems" in node:
@@ -372,38 +377,45 @@ class _Rewriting:
                 found[word] = self._left_child(part.under(word), node[word], others)
         if "contains" in node:
             found |= {word: node[word] for word in ("minContains",) if word in node}
-        if node.get("uniqueItems") and not any(map(self._loses, others)):
+        if node.get("uniqueItems") and any(map(self._loses, others)):
+            return [{DOUBT: _EQUAL}]
+        if node.get("uniqueItems"):
             found["uniqueItems"] = True
+        return []
 
     def _left_child(self, part: Part, raw: Any, others: list[Part]) -> Any:
         if isinstance(raw, bool):
             return raw
         inner = self._place([part, *others])
-        return self._left(part, inner, _sure(part, inner))
+        return self._referred("left", part, inner, _sure(part, inner))
 
     def _loses(self, part: Part) -> bool:
         """Whether a value that this schema judges may lose a key at any depth."""
         known = self._losing.get(part)
         if known is None:
-            reached, waiting = {part}, [part]
-            while waiting:
-                fresh = set(waiting.pop().below()) - reached
+            reached, waiting, known = {part}, [part], False
+            while waiting and not known:
+                here = waiting.pop()
+                known = _declares(here.node)
+                fresh = set(here.below()) - reached
                 reached |= fresh
                 waiting += fresh
-            known = self._losing[part] = any(_declares(inner.node) for inner in reached)
+            self._losing[part] = known
         return known
 
     # -- places -------------------------------------------------------------------------------------------------------
 
     def _place(self, roots: Iterable[Part]) -> _Place:
-        parts = _closure(roots)
-        known = self._places.get(parts)
+        key = frozenset(roots)
+        known = self._places.get(key)
         if known is None:
+            parts = _closure(key)
             nodes = [part.node for part in parts]
             names = frozenset(name for node in nodes for name in node.get("properties", ()))
             patterns = frozenset(text for node in nodes for text in node.get("patternProperties", ()))
             whole = any(_open(node) for node in nodes) or not any(_declares(node) for node in nodes)
-            known = self._places[parts] = _Place(parts, names, patterns, whole)
+            known = self._places.setdefault(parts, _Place(parts, names, patterns, whole))
+            self._places[key] = known
         return known
 
 
@@ -451,7 +463,10 @@ def _under(place: _Place, name: str | None) -> list[Part]:
     """The schemas that may judge the value under a key."""
     found: list[Part] = []
     for part in place.parts:
-        found += [inner for other, inner in part.named("properties").items() if name is None or other == name]
+        if name is None:
+            found += part.named("properties").values()
+        elif name in part.node.get("properties", ()):
+            found.append(part.under("properties", name))
         found += part.named("patternProperties").values()
         found += [inner for word in ("additionalProperties", "unevaluatedProperties") if (inner := part.one(word))]
     return found

@@ -94,7 +94,9 @@ def test_a_view_that_some_full_answer_cannot_fill(full: Any, view: Any, path: st
 def test_rows_that_may_be_equal_once_they_are_cut_are_only_warned_of() -> None:
     full = rows(obj({"id": INTEGER, "note": STRING}, "id", "note"), uniqueItems=True, maxItems=3)
     view = rows(obj({"id": INTEGER}, "id"), uniqueItems=True)
-    assert fits_slice(full, view) == Unknown("`uniqueItems` cannot be weighed, as items may be equal once they are cut")
+    assert fits_slice(full, view) == Unknown(
+        "`uniqueItems` cannot be weighed: items that differ may be equal once undeclared keys are cut"
+    )
 
 
 def test_an_absent_key_that_only_one_branch_declares_is_not_promised() -> None:
