@@ -80,8 +80,8 @@ def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
     from gateway.telemetry.log import set_up
 
     log = contract.gateway.log
-    set_up(log.format or ("text" if sys.stderr.isatty() else "json"), log.level)
-    taken = _run(serve(contract))
+    call_log = set_up(log.format or ("text" if sys.stderr.isatty() else "json"), log.level)
+    taken = _run(serve(contract, call_log.observe))
     return 0 if taken is None else _said(taken.message)
 
 
@@ -149,8 +149,8 @@ def _demo(arguments: argparse.Namespace, _: list[str]) -> int:
     from gateway.demo.run import run_demo
     from gateway.telemetry.log import set_up
 
-    set_up("text", "warning")
-    taken = _run(run_demo(contract))
+    call_log = set_up("text", "warning")
+    taken = _run(run_demo(contract, call_log.observe))
     return 0 if taken is None else _said(taken.message)
 
 

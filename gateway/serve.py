@@ -23,7 +23,7 @@ from gateway.backend.client import BackendClient
 from gateway.call.outcome import Call, Outcome
 from gateway.contract.model import Backend, Contract, Listener, Passthrough
 from gateway.contract.values import Address
-from gateway.gateway import Gateway, new_call_id
+from gateway.gateway import Gateway, Observer, new_call_id
 from gateway.generation import index
 from gateway.projection.runner import ProjectionRunner
 from gateway.relay import BackendTls, ListenTls, Relay, Route
@@ -34,7 +34,7 @@ from gateway.surfaces.cli import SURFACE, Misused, read_arguments
 from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
-from gateway.telemetry.log import DriftLog, log_call
+from gateway.telemetry.log import DriftLog
 from gateway.telemetry.metrics import BackendStates, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 
@@ -51,7 +51,7 @@ class PortTaken:
 class Serving:
     """A gateway with its listeners. `start` opens them all or none; `stop` drains and closes them."""
 
-    def __init__(self, contract: Contract) -> None:
+    def __init__(self, contract: Contract, *observers: Observer) -> None:
         generation = index(contract)
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -67,8 +67,8 @@ class Serving:
         limits = contract.gateway.limits
         self.projections = ProjectionRunner(limits.projection)
         trace = contract.gateway.log.level == "debug"
-        observers = (self.metrics.observe, log_call, DriftLog().observe)
-        self.gateway = Gateway(generation, self.client.send, self.projections, observers, trace=trace)
+        told = (self.metrics.observe, DriftLog().observe, *observers)
+        self.gateway = Gateway(generation, self.client.send, self.projections, told, trace=trace)
         self._mcp = McpSurface(self.gateway)
         self.relays: list[Relay] = []
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
@@ -160,9 +160,9 @@ class Serving:
         return dict.fromkeys(self.gateway.generation.contract.backends)
 
 
-async def serve(contract: Contract, started: Callable[[Serving], Any] = lambda _: None) -> PortTaken | None:
+async def serve(contract: Contract, *observers: Observer) -> PortTaken | None:
     """Serve until SIGINT or SIGTERM; a second signal does not wait for what is in flight."""
-    serving = Serving(contract)
+    serving = Serving(contract, *observers)
     if (taken := await serving.start()) is not None:
         return taken
     stopping = asyncio.Event()
@@ -171,7 +171,6 @@ async def serve(contract: Contract, started: Callable[[Serving], Any] = lambda _
         loop.add_signal_handler(number, stopping.set)
     for name, address in serving.addresses.items():
         log.info("listening", extra={"listener": name, "address": str(address)})
-    started(serving)
     await stopping.wait()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(number)
@@ -192,7 +191,7 @@ async def call_once(contract: Contract, tool: str, words: Sequence[str], stdin: 
     projections = ProjectionRunner(contract.gateway.limits.projection)
     await client.start()
     try:
-        gateway = Gateway(generation, client.send, projections, (log_call,))
+        gateway = Gateway(generation, client.send, projections)
         return await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation)
     finally:
         await projections.close()

@@ -215,7 +215,7 @@ async def test_only_declared_lets_declared_requests_through_and_no_other(tmp_pat
         async with serving(contract) as served:
             port = served.addresses["passthrough.api"]
             statuses = [
-                (await fetch(port, method, path))[0]
+                (await one_exchange(port, f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()))[9:12].decode()
                 for method, path in [
                     ("GET", "/base/people/a%2Fb?x=1"),
                     ("GET", "/base/people/a/b"),
@@ -223,7 +223,7 @@ async def test_only_declared_lets_declared_requests_through_and_no_other(tmp_pat
                     ("POST", "/base/people/a"),
                 ]
             ]
-    assert statuses == [200, 404, 404, 405]
+    assert statuses == ["200", "404", "404", "405"]
     assert [request.target for request in api.received] == ["/base/people/a%2Fb?x=1"]
 
 

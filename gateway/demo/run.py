@@ -16,19 +16,20 @@ from urllib.parse import urlsplit, urlunsplit
 from gateway.contract.model import Contract
 from gateway.contract.values import Address
 from gateway.demo import backend as demo
+from gateway.gateway import Observer
 from gateway.serve import PortTaken, Serving
 
 _PORTS_TRIED = 50
 
 
-async def run_demo(contract: Contract) -> PortTaken | None:
+async def run_demo(contract: Contract, *observers: Observer) -> PortTaken | None:
     """Start both, print three lines to try, and stop cleanly on SIGINT or SIGTERM."""
     moved: list[str] = []
     contract = _on_free_ports(contract, moved)
     (name, told), *_ = contract.backends.items()
     url = urlsplit(told.url or "")
     runner, _ = await demo.start(url.hostname or "127.0.0.1", url.port or 80)
-    serving = Serving(contract)
+    serving = Serving(contract, *observers)
     try:
         if (taken := await serving.start()) is not None:
             return taken

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.call.failure import internal, unknown_tool
 from gateway.call.outcome import Call, Outcome
-from gateway.telemetry.log import DriftLog, log_call, set_up
+from gateway.telemetry.log import DriftLog, set_up
 
 CALL = Call("list_people", {"secret": "argument"}, "mcp", "id-1")
 
@@ -27,8 +27,9 @@ def written() -> Iterator[io.StringIO]:
 
 
 def test_a_json_line_has_the_facts_of_the_call_and_nothing_it_carried(written: io.StringIO) -> None:
-    set_up("json", "info", written)
-    log_call(Outcome(CALL, "list_people", None, body=b'{"a":"secret"}', value={"a": "secret"}, full_bytes=99))
+    set_up("json", "info", written).observe(
+        Outcome(CALL, "list_people", None, body=b'{"a":"secret"}', value={"a": "secret"}, full_bytes=99)
+    )
     (line,) = written.getvalue().splitlines()
     told: dict[str, Any] = json.loads(line)
     assert told.pop("time").endswith("Z")
@@ -40,9 +41,9 @@ def test_a_json_line_has_the_facts_of_the_call_and_nothing_it_carried(written: i
 
 
 def test_a_text_line_is_one_line_whatever_stands_in_it(written: io.StringIO) -> None:
-    set_up("text", "info", written)
+    log = set_up("text", "info", written)
     odd = Call("x", {}, "mcp", "id\n2026 error forged\x1b[31m")
-    log_call(Outcome(odd, "unknown", unknown_tool([])))
+    log.observe(Outcome(odd, "unknown", unknown_tool([])))
     (line,) = written.getvalue().splitlines()
     assert "\x1b" not in line
     assert 'call_id="id\\n2026 error forged\\x1b[31m"' in line
@@ -51,9 +52,9 @@ def test_a_text_line_is_one_line_whatever_stands_in_it(written: io.StringIO) -> 
 
 
 def test_what_went_wrong_inside_is_an_error_line(written: io.StringIO) -> None:
-    set_up("json", "error", written)
-    log_call(Outcome(CALL, "list_people", None))
-    log_call(Outcome(CALL, "list_people", internal("id-1"), fault="the projection failed (raised): KeyError: 'id'"))
+    log = set_up("json", "error", written)
+    log.observe(Outcome(CALL, "list_people", None))
+    log.observe(Outcome(CALL, "list_people", internal("id-1"), fault="the projection failed (raised): KeyError: 'id'"))
     (line,) = written.getvalue().splitlines()
     assert json.loads(line)["level"] == "error"
     assert "KeyError" in json.loads(line)["fault"]
