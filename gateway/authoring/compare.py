@@ -12,7 +12,7 @@ from gateway import json_text
 from gateway.authoring.annotate import Level, annotation
 from gateway.authoring.source import open_source
 from gateway.catalog.diff import diff
-from gateway.catalog.diff_change import Change, Verdict, count
+from gateway.catalog.diff_change import Change, Verdict, count, short
 from gateway.catalog.snapshot import Snapshot, Unreadable, read_snapshot, snapshot
 from gateway.contract.document import LARGEST_FILE
 from gateway.contract.load import load
@@ -91,7 +91,7 @@ def as_text(result: Compared) -> str:
         lines.append(f"{change.verdict.value}: {place}: {change.message}")
         lines.append(f"    {file}{'' if line is None else f':{line}'}")
         if change.counterexample is not None:
-            lines.append(f"    as in {_short(change.counterexample.value)}")
+            lines.append(f"    as in {short(change.counterexample.value, 300)}")
         if change.surfaces:
             lines.append(f"    on {', '.join(change.surfaces)}")
         if change.consumers and change.verdict is not Verdict.DOCS:
@@ -121,7 +121,7 @@ def as_annotations(result: Compared) -> str:
         file, line = result.new.where(change.at)
         message = change.message
         if change.counterexample is not None:
-            message += f"\nAs in {_short(change.counterexample.value)}"
+            message += f"\nAs in {short(change.counterexample.value, 300)}"
         if change.consumers:
             message += f"\nConsumers: {', '.join(change.consumers)}"
         title = f"{change.verdict.value}: {change.operation} {change.path}".strip()
@@ -149,8 +149,3 @@ def _is_snapshot(data: bytes, name: str) -> bool:
 
 def _placed(change: Change, where: Where) -> dict[str, Json]:
     return {**change.as_json(), "file": where[0], "line": where[1]}
-
-
-def _short(value: Json) -> str:
-    text = json_text.encode(value).decode()
-    return text if len(text) <= 300 else text[:297] + "..."

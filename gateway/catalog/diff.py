@@ -11,15 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from gateway import json_text
-from gateway.catalog.diff_change import Change, Shown, Verdict
-from gateway.catalog.diff_schema import (
-    SchemaChange,
-    Side,
-    compare,
-    compare_inner_defaults,
-    compare_words,
-    compiled,
-)
+from gateway.catalog.diff_change import Change, SchemaChange, Shown, Verdict, short
+from gateway.catalog.diff_schema import Side, compare, compiled
+from gateway.catalog.diff_words import compare_inner_defaults, compare_words
 from gateway.catalog.snapshot import Operation, Snapshot
 
 Json = Any
@@ -478,15 +472,10 @@ def _visible(tool: Mapping[str, Json]) -> set[str]:
 
 def _default_moved(was: Json, now: Json) -> str:
     if was is _ABSENT:
-        return f"left out, it is {_text(now)} now, where nothing was sent; the same call means something else"
+        return f"left out, it is {short(now)} now, where nothing was sent; the same call means something else"
     if now is _ABSENT:
-        return f"left out, it was {_text(was)}, and nothing is sent now; the same call means something else"
-    return f"left out, it was {_text(was)}, and is {_text(now)} now; the same call means something else"
-
-
-def _text(value: Json) -> str:
-    text = json_text.encode(value).decode()
-    return text if len(text) <= 80 else text[:77] + "..."
+        return f"left out, it was {short(was)}, and nothing is sent now; the same call means something else"
+    return f"left out, it was {short(was)}, and is {short(now)} now; the same call means something else"
 
 
 def _word(value: Json) -> str:

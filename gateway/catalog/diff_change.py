@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from gateway import json_text
+
 Json = Any
+Path = tuple[str | int, ...]
 
 
 class Verdict(Enum):
@@ -23,6 +26,19 @@ class Shown:
     """A value that shows the change; wrapped, since null is such a value too."""
 
     value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One change below a schema's root."""
+
+    verdict: Verdict
+    #: As `limit` or `people[].name`; "" is the root.
+    path: str
+    message: str
+    counterexample: Shown | None
+    #: The keys that lead there in the document.
+    at: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +60,7 @@ class Change:
     #: Who relies on the operation, by either contract.
     consumers: tuple[str, ...] = ()
     #: Where it is written in a contract; the deepest part that is there counts.
-    at: tuple[str | int, ...] = ()
+    at: Path = ()
 
     def as_json(self) -> dict[str, Json]:
         said: dict[str, Json] = {
@@ -64,3 +80,17 @@ class Change:
 def count(changes: tuple[Change, ...]) -> Mapping[Verdict, int]:
     """How many changes there are of each verdict."""
     return {verdict: sum(change.verdict is verdict for change in changes) for verdict in Verdict}
+
+
+def below(path: str, name: str) -> str:
+    """The readable path of a key; `*` stands for any."""
+    plain = name == "*" or all(char.isalnum() or char in "_$@-" for char in name)
+    if not plain or not name:
+        return f"{path}[{short(name)}]"
+    return f"{path}.{name}" if path else name
+
+
+def short(value: Json, length: int = 80) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json_text.encode(value).decode()
+    return text if len(text) <= length else text[: length - 3] + "..."

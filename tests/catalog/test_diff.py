@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.catalog.diff import diff
 from gateway.catalog.diff_change import Verdict
 from gateway.catalog.diff_schema import Side, compare, compiled
+from gateway.catalog.diff_words import compare_inner_defaults
 from gateway.catalog.snapshot import Snapshot, read_snapshot, write_snapshot
 from tests.catalog.diffs import PAIRS, expected, found, surface
 
@@ -40,7 +43,7 @@ def kept(of: Snapshot) -> Snapshot:
     return read
 
 
-STRING = {"type": "string"}
+STRING: dict[str, Any] = {"type": "string"}
 
 
 @pytest.mark.parametrize(
@@ -137,12 +140,58 @@ STRING = {"type": "string"}
             {"type": "object", "x-kind": "B", "properties": {"a": STRING, "b": STRING}},
             [("compatible", "b")],
         ),
+        (
+            "the rest of one part's keys is not the rest of the whole's",
+            Side.CALLERS,
+            {"type": "object", "properties": {"a": STRING}, "additionalProperties": False},
+            {"type": "object", "properties": {"a": STRING}, "allOf": [{"additionalProperties": False}]},
+            [("breaking", "")],
+        ),
+        (
+            "a definition that is closed at the root only",
+            Side.CALLERS,
+            {"$ref": "#/$defs/F", "unevaluatedProperties": False, "$defs": {"F": {"type": "object", "properties": {}}}},
+            {
+                "$ref": "#/$defs/F",
+                "unevaluatedProperties": False,
+                "$defs": {"F": {"type": "object", "properties": {"a": STRING}}},
+            },
+            [("compatible", "a")],
+        ),
         ("everything and nothing", Side.CALLERS, True, {"not": {}}, [("breaking", "")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_places_of_a_schema(case: str, side: Side, old: object, new: object, told: list[tuple[str, str]]) -> None:
     assert [(change.verdict.value, change.path) for change in compare(old, new, side)] == told
+
+
+INSIDE: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": STRING}}}}
+
+
+@pytest.mark.parametrize(
+    ("case", "b", "told"),
+    [
+        ("a default that is new", {"a.b": {**STRING, "default": "x"}}, ['what is left out is now "x"']),
+        ("a key that is new with a default", {"a.c": {**STRING, "default": "x"}}, ['what is left out is now "x"']),
+        ("a key that is new without one", {"a.c": STRING}, []),
+        ("an argument that is new as a whole", {"z": {"properties": {"c": {**STRING, "default": "x"}}}}, []),
+    ],
+)
+def test_defaults_below_the_top_level(case: str, b: dict[str, Any], told: list[str]) -> None:
+    new = copy.deepcopy(INSIDE)
+    for path, schema in b.items():
+        *outer, name = path.split(".")
+        (new["properties"][outer[0]] if outer else new)["properties"][name] = schema
+    changes = compare_inner_defaults(INSIDE, new)
+    assert [change.message.partition(",")[0] for change in changes] == told
+
+
+def test_a_default_for_what_every_call_had_to_pass_is_none() -> None:
+    old, new = copy.deepcopy(INSIDE), copy.deepcopy(INSIDE)
+    old["properties"]["a"]["required"] = ["b"]
+    new["properties"]["a"]["properties"]["b"] = {**STRING, "default": "x"}
+    assert compare_inner_defaults(old, new) == []
 
 
 def test_a_format_judges_only_where_the_contract_says_so() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.catalog.diff_change import Verdict
-from gateway.catalog.diff_schema import SchemaChange, Side, compare
+from gateway.catalog.diff_change import SchemaChange, Verdict
+from gateway.catalog.diff_schema import Side, compare
 from gateway.schema import Schema, compile_schema
 from gateway.schema.bundle import bundle_part
 from tests.schema.test_relation_random import pair, sample
