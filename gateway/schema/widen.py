@@ -23,6 +23,8 @@ Json = Any
 _DEPTH = 16
 _NODES = 1_500
 _SMALL = 1_024
+#: Schemas inside schemas, with those that judge the same value.
+_READ_DEPTH = 48
 
 #: Per kind: the lower and upper bound's keyword, and the words that are kept as they are.
 _BOUNDS = {
@@ -75,13 +77,15 @@ class _Reading:
         """What the schema at a path lets through, or more."""
         if not isinstance(node, dict):
             return NOTHING if node is False else ANYTHING
-        if path in self._open:  # a cycle: what kind of value it is may still be said
+        if path in self._known:
+            return self._known[path]
+        # In a cycle, and very deep down, what kind of value it is may still be said.
+        if path in self._open or len(self._open) > _READ_DEPTH:
             return shape_of(_typed(node))
-        if path not in self._known:
-            self._open.add(path)
-            self._known[path] = self._read(path, node)
-            self._open.discard(path)
-        return self._known[path]
+        self._open.add(path)
+        shape = self._known[path] = self._read(path, node)
+        self._open.discard(path)
+        return shape
 
     def _read(self, path: Path, node: dict[str, Json]) -> Shape:
         shape = self._own(path, node)

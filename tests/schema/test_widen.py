@@ -271,6 +271,14 @@ def test_what_is_repeated_by_reference_is_written_out_within_a_bound() -> None:
     assert 30 < sum(1 for _ in places(compact)) <= 1_500
 
 
+@pytest.mark.parametrize("levels", [30, 60])
+def test_what_is_nested_very_deeply_ends_at_a_type(levels: int) -> None:
+    node: Json = STRING
+    for _ in range(levels):
+        node = {"type": "object", "properties": {"a": {"anyOf": [node, {"type": "null"}]}}}
+    assert_compact(widen(node))
+
+
 def test_a_compact_schema_is_no_longer_than_the_schema() -> None:
     """What is referred to often says less of its depth, rather than the same again and again."""
     deep: Json = {
