@@ -1,0 +1,1 @@
+"""Descriptions of real APIs, cut small and made into contracts."""
