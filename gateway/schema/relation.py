@@ -21,6 +21,7 @@ from gateway.schema.relation_slice import left, opened
 from gateway.schema.schema import Schema, compile_schema
 
 _FRAMES = 20_000
+_LONG = 12
 #: Steps of a search: what a load may spend on one question, and on one that only may help another.
 _MANY, _FEW = 10_000, 300
 
@@ -161,7 +162,7 @@ def _search(
     except Unclear as why:
         return Unknown(str(why))
     except RecursionError:
-        return Unknown("the schemas are nested too deeply to be followed")
+        return Unknown("the schemas refer to each other through too many levels to be followed")
     if isinstance(result, Empty):
         return Yes()
     if isinstance(result, Stuck):
@@ -184,6 +185,8 @@ def _deep() -> Iterator[None]:
 def _stuck(stuck: Stuck) -> str:
     if not stuck.path:
         return stuck.reason
+    if len(stuck.path) > _LONG:
+        return f"deep inside `{readable(list(stuck.path[:_LONG]), [])}`: {stuck.reason}"
     return f"at `{readable(list(stuck.path), [])}`: {stuck.reason}"
 
 

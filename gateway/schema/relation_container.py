@@ -118,7 +118,9 @@ class Objects:
         """Whether a key that has to be there can have no value, as far as that is cheap to see."""
         goals = (self._under(name) for name in self.has)
         return any(
-            all(shallow(fact.node) for fact in goal) and isinstance(self._finder.find(goal), Empty) for goal in goals
+            all(shallow(self._finder.graph.plain(fact.node)) for fact in goal)
+            and isinstance(self._finder.find(goal), Empty)
+            for goal in goals
         )
 
     def _unbarred(self, value: dict[str, Any], sure: bool, barred: frozenset[Any]) -> Result:

@@ -67,7 +67,7 @@ class Search(Finder):
         if self._steps > self._most:
             return Stuck("there are too many combinations of alternatives to go through")
         if depth >= _DEEPEST:
-            return Stuck("it is nested too deeply to be followed")
+            return Stuck("the schemas refer to each other through too many levels to be followed")
         return self._settled(goal, depth)
 
     def _settled(self, goal: Goal, depth: int) -> Result:
@@ -283,7 +283,11 @@ class Search(Finder):
                 if fact is None or fact in clause.state.has[name]:
                     return True
                 goal = clause.state.goal_at(move, opposite=True)
-                return many and all(shallow(one.node) for one in goal) and isinstance(self.find(goal), Empty)
+                return (
+                    many
+                    and all(shallow(self.graph.plain(one.node)) for one in goal)
+                    and isinstance(self.find(goal), Empty)
+                )
         return False
 
 

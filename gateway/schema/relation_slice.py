@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gateway.schema.keywords import ANNOTATIONS
 from gateway.schema.place import Document, Part, spread
 from gateway.schema.relation_graph import DOUBT, Unclear
 from gateway.schema.relation_judge import matches
@@ -23,6 +24,7 @@ _AS_WRITTEN = frozenset((
     "type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
     "pattern", "format", "minItems", "maxItems",
 ))  # fmt: skip
+_SHALLOW = _AS_WRITTEN | ANNOTATIONS | {"enum", "const"}
 _KEYED = ("properties", "patternProperties")
 _SCALAR = frozenset(("string", "number", "boolean", "null"))
 _MOST = 20_000
@@ -140,13 +142,9 @@ class _Rewriting:
         if sum(not branch.types <= _SCALAR for branch, _ in branches) <= 1:
             return {"oneOf": inner}
         # Once cut, a value might fit a second branch: only what every cut keeps can tell that it does not.
-        others = [raw if isinstance(raw, bool) else self._needed(branch, place, sure) for branch, raw in branches]
-        alone = [
-            {"allOf": [one, *({"not": other} for j, other in enumerate(others) if j != i)]}
-            for i, one in enumerate(inner)
-        ]
+        needed = [raw if isinstance(raw, bool) else self._needed(branch, place, sure) for branch, raw in branches]
         reason = "once it is cut, a value may fit several branches of `oneOf`"
-        return {"allOf": [{"anyOf": inner}, _or_doubt({"anyOf": alone}, reason)]}
+        return {"allOf": [{"anyOf": inner}, _or_doubt({"oneOf": needed}, reason)]}
 
     def _against(self, part: Part, place: _Place, sure: _Sure) -> Any:
         raw = part.node["not"]
@@ -259,13 +257,13 @@ class _Rewriting:
 
     def _child(self, part: Part, raw: Any, place: _Place, name: str | None) -> Any:
         """The schema of a value under a key; `name` None stands for any key of a map."""
-        if isinstance(raw, bool):
+        if _shallow(raw):
             return raw
         inner = self._place([part, *_under(place, name)])
         return self._referred("enough", part, inner, _sure(part, inner))
 
     def _item(self, part: Part, raw: Any, place: _Place) -> Any:
-        if isinstance(raw, bool):
+        if _shallow(raw):
             return raw
         inner = self._place([part, *_items(place)])
         return self._referred("enough", part, inner, _sure(part, inner))
@@ -310,7 +308,7 @@ class _Rewriting:
         return raw if isinstance(raw, bool) else self._needed(part, place, sure)
 
     def _needed_child(self, part: Part, raw: Any, others: list[Part]) -> Any:
-        if isinstance(raw, bool):
+        if _shallow(raw):
             return raw
         # What the other schemas there keep is not asked: only what these roots keep whatever the value is sure.
         return self._referred("needed", part, self._place([part, *others]), _Sure(frozenset(), False))
@@ -332,7 +330,6 @@ class _Rewriting:
                 branches = _listed(part, word)
                 more.append({"anyOf": [self._left_inner(b, raw, place, _and(sure, b)) for b, raw in branches]})
         if _shallow(node.get("not")):
-            # Of an object's parts it says nothing, so a cut does not change what it says.
             more.append({"not": node["not"]})
         more += self._left_object(part, place, sure, found)
         more += self._left_array(part, place, found)
@@ -384,7 +381,7 @@ class _Rewriting:
         return []
 
     def _left_child(self, part: Part, raw: Any, others: list[Part]) -> Any:
-        if isinstance(raw, bool):
+        if _shallow(raw):
             return raw
         inner = self._place([part, *others])
         return self._referred("left", part, inner, _sure(part, inner))
@@ -505,9 +502,10 @@ def _holds_object(value: Any) -> bool:
 
 
 def _shallow(schema: Any) -> bool:
+    """Whether a schema says nothing of an object's parts, so that a cut does not change what it says."""
     if not isinstance(schema, dict):
         return isinstance(schema, bool)
-    return not set(schema) - _AS_WRITTEN - {"enum", "const"} and not _members_hold_objects(schema)
+    return _SHALLOW.issuperset(schema) and not _members_hold_objects(schema)
 
 
 def _flat(test: dict[str, Any], sure: _Sure) -> bool:
