@@ -16,7 +16,7 @@ from gateway.schema import Schema, compile_schema
 from gateway.schema.bundle import bundle_part
 from tests.schema.test_relation_random import pair, sample
 
-FORMS = [pytest.param(150, id="short"), pytest.param(30_000, id="long", marks=pytest.mark.long)]
+FORMS = [pytest.param(150, id="short"), pytest.param(10_000, id="long", marks=pytest.mark.long)]
 
 
 def judged(seed: int, side: Side, samples: int = 25) -> str:
