@@ -96,8 +96,9 @@ class Serving:
 
     async def stop(self, grace: float) -> None:
         """Stop accepting, let what is in flight finish within `grace` seconds, then close everything."""
-        for listening, _ in self._servers:
+        for listening, server in self._servers:
             listening.close()
+            server.pre_shutdown()  # a kept connection that is idle would be waited for
         await asyncio.gather(
             *(relay.stop(grace) for relay in self.relays), *(server.shutdown(grace) for _, server in self._servers)
         )

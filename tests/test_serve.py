@@ -319,6 +319,19 @@ async def test_stopping_finishes_the_call_in_flight(tmp_path: Path) -> None:
     assert body.startswith(b'{"ok":true,"data":{"people"')
 
 
+async def test_an_idle_kept_connection_is_not_waited_for(tmp_path: Path) -> None:
+    async with backend(http(FULL)) as api:
+        served = Serving(accepted(tmp_path, CONTRACT.replace("VIEW", "").format(url=api.url)))
+        assert await served.start() is None
+        tools = served.addresses["tools"]
+        reader, writer = await asyncio.open_connection(tools.host, tools.port)
+        writer.write(f"GET /agent/tools HTTP/1.1\r\nHost: {tools}\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        async with asyncio.timeout(10):
+            await served.stop(3600)
+        writer.close()
+
+
 async def test_a_caller_that_leaves_the_agent_surface_cancels_the_backend_call(tmp_path: Path) -> None:
     arrived, left = asyncio.Event(), asyncio.Event()
 

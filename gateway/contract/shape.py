@@ -19,7 +19,13 @@ T = TypeVar("T")
 class Shape(BaseModel):
     """A group of keys: closed, frozen, and every key with its place in the grammar."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,  # a group is compiled with the one that holds it, not once more by itself
+    )
 
 
 def written(default: str, description: str) -> Any:
