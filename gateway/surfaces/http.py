@@ -89,6 +89,9 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
     """The whole body, or None where it is larger than `limit` bytes; it is not read beyond that."""
     if not request.can_read_body:
         return b""
+    content = request.content
+    if content.is_eof() and content.total_bytes <= limit:  # it came with the head: nothing to wait for
+        return content.read_nowait()
     parts: list[bytes] = []
     size = 0
     async for part in request.content.iter_any():
