@@ -12,6 +12,7 @@ import signal
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -99,10 +100,14 @@ class Serving:
         for listening, server in self._servers:
             listening.close()
             server.pre_shutdown()  # a kept connection that is idle would be waited for
+        until = asyncio.get_running_loop().time() + grace
+        # aiohttp waits twice as long as it is told: for a request, then for the task that serves its connection
         await asyncio.gather(
-            *(relay.stop(grace) for relay in self.relays), *(server.shutdown(grace) for _, server in self._servers)
+            *(relay.stop(grace) for relay in self.relays), *(server.shutdown(grace / 2) for _, server in self._servers)
         )
-        await self._mcp.drain()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._mcp.drain()
         await self.projections.close()
         await self.client.close()
 

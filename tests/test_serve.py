@@ -246,7 +246,17 @@ async def test_health_and_readiness_are_told(tmp_path: Path) -> None:
         ("DELETE", "/mcp", "", 405),
         ("GET", "/agent/tools", "Host: evil.example\r\n", 421),
         ("GET", "/agent/tools", "Host: 127.0.0.1.evil.example\r\n", 421),
+        ("GET", "/agent/tools", "Host: [::1].evil.example\r\n", 421),
+        ("GET", "/agent/tools", "Host: [::1\r\n", 421),
+        ("GET", "/agent/tools", "Host: 127.0.0.1:80@evil.example\r\n", 421),
         ("GET", "/agent/tools", "Host: localhost:1\r\n", 200),
+        ("GET", "/agent/tools", "Host: localhost.\r\n", 200),
+        ("GET", "/agent/tools", "Host: [::1]:1\r\n", 200),
+        ("GET", "/agent/tools", "Origin: http://[evil\r\n", 403),
+        ("GET", "/agent/tools", "Host: [::1]:1\r\nOrigin: http://[::1]:1\r\n", 200),
+        ("GET", "/agent/tools", "Host: [::1]:1\r\nOrigin: evil://[::1]:1\r\n", 403),
+        ("GET", "/agent/tools", "Host: [::1]:1\r\nOrigin: http://[::1]:1\r\nOrigin: http://evil.example\r\n", 403),
+        ("POST", "/agent/tools/people_list", "Content-Encoding: gzip\r\n", 400),
         ("GET", "/agent/tools", "Origin: http://evil.example\r\n", 403),
         ("GET", "/agent/tools", "Origin: null\r\n", 403),
         ("GET", "/agent/tools?format=xml", "", 400),
@@ -256,7 +266,8 @@ async def test_the_listener_refuses_in_json(tmp_path: Path, method: str, path: s
     async with backend(http(FULL)) as api:
         contract = accepted(tmp_path, CONTRACT.replace("VIEW", "").format(url=api.url))
         async with serving(contract) as served:
-            told, fields, body = await fetch(served.addresses["tools"], method, path, headers=headers)
+            content = b"broken" if "gzip" in headers else b""
+            told, fields, body = await fetch(served.addresses["tools"], method, path, content, headers)
     assert told == status
     assert fields["content-type"] == "application/json"
     if status >= 400:
@@ -330,6 +341,52 @@ async def test_an_idle_kept_connection_is_not_waited_for(tmp_path: Path) -> None
         async with asyncio.timeout(10):
             await served.stop(3600)
         writer.close()
+
+
+@pytest.mark.parametrize("stays", [True, False])
+async def test_stopping_ends_within_the_grace_also_for_a_write_whose_caller_has_left(
+    tmp_path: Path, stays: bool
+) -> None:
+    arrived = asyncio.Event()
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        arrived.set()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(hang, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    text = CONTRACT.replace("VIEW", "").replace("{{explode: false, empty: blank}}", "{{in: body}}")
+    text = text.replace("request: GET", "request: POST")
+    served = Serving(accepted(tmp_path, text.format(url=url)))
+    assert await served.start() is None
+    params = {"name": "people_list", "arguments": {"team": "core"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    headers = "Content-Type: application/json\r\n"
+    call = asyncio.create_task(fetch(served.addresses["tools"], "POST", "/mcp", message, headers))
+    await arrived.wait()
+    if not stays:
+        call.cancel()
+    began = asyncio.get_running_loop().time()
+    await served.stop(1)
+    server.close()
+    await asyncio.gather(call, return_exceptions=True)
+    assert asyncio.get_running_loop().time() - began < 1.7
+
+
+@pytest.mark.parametrize("given", ["é", "\xff", "x y", "a" * 129])
+async def test_a_callers_id_that_cannot_travel_is_replaced(tmp_path: Path, given: str) -> None:
+    body = b'{"team": "core"}'
+    head = f"Host: localhost\r\nConnection: close\r\nX-Tool-Call-Id: {given}\r\nContent-Length: {len(body)}"
+    request = f"POST /agent/tools/list_people HTTP/1.1\r\n{head}\r\n\r\n".encode("latin-1")
+    async with backend(http(FULL)) as api:
+        contract = accepted(tmp_path, CONTRACT.replace("VIEW", VIEW).format(url=api.url))
+        async with serving(contract) as served:
+            answer = await exchange(served.addresses["tools"], request + body)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert f"X-Tool-Call-Id: {given}\r\n".encode("latin-1") not in answer
+    assert len(api.received) == 1
 
 
 async def test_a_caller_that_leaves_the_agent_surface_cancels_the_backend_call(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from gateway.surfaces.http import Handler, Routes, json_response, problem, read_
 SURFACE = "agent"
 PREFIX = "/agent/tools/"
 _CATALOG_HEADER = "Toolview-Catalog"
+#: What a caller's own id of a call may be, as on MCP: it travels in headers and in the log.
+_CALL_ID = re.compile(r"[!-~]{1,128}").fullmatch
 
 
 def agent_routes(gateway: Gateway) -> Routes:
@@ -90,11 +93,12 @@ def _calling(gateway: Gateway) -> Handler:
             return problem(400, "BAD_REQUEST", f"The body is not JSON: {arguments.reason}.")
         if not isinstance(arguments, dict):
             return problem(400, "BAD_REQUEST", "The body is the arguments: one JSON object.")
+        call_id = request.headers.get("X-Tool-Call-Id", "")
         call = Call(
             request.path[len(PREFIX) :],
             arguments,
             SURFACE,
-            request.headers.get("X-Tool-Call-Id") or new_call_id(),
+            call_id if _CALL_ID(call_id) else new_call_id(),
             {name.lower(): value for name, value in request.headers.items()},
             scopes,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +23,9 @@ from gateway.surfaces.principals import Principals
 log = logging.getLogger("toolview.http")
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+#: RFC 9110 section 7.2, read as a whole, so that nothing hides behind a bracket or a port.
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]*?)\.?)(?::[0-9]*)?").fullmatch
 
 _SCOPES = web.RequestKey("scopes", frozenset)
 
@@ -73,6 +77,8 @@ def listener_server(
             return await handler(request)
         except web.HTTPException:
             raise
+        except web.RequestPayloadError:
+            return problem(400, "body_broken", "The body breaks off, or its coding is broken.")
         except Exception:
             log.exception("a listener failed to answer")
             return problem(500, "internal_error", "The gateway failed to answer; its log says why.")
@@ -135,8 +141,8 @@ def _refused(
     request: web.BaseRequest, origins: frozenset[str], hosts: frozenset[str], *, check_hosts: bool
 ) -> web.Response | None:
     """403 for a foreign Origin, 421 for a foreign Host: a web page cannot rebind its name to this listener."""
-    origin = request.headers.get("Origin")
-    if origin is not None and not _origin_allowed(origin.lower().rstrip("/"), origins, request):
+    given = request.headers.getall("Origin", ())
+    if not all(_origin_allowed(origin.lower().rstrip("/"), origins, request) for origin in given):
         return problem(
             403, "origin_refused", "This Origin may not speak to the gateway (`origins` names those that may)."
         )
@@ -152,7 +158,12 @@ def _refused(
 def _origin_allowed(origin: str, origins: frozenset[str], request: web.BaseRequest) -> bool:
     if origin in origins or "*" in origins:
         return True
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:  # brackets that hold no address
+        return False
+    if parts.scheme not in ("http", "https"):
+        return False
     # a page of this very listener, or of another loopback port only where the listener itself is loopback
     return _is_loopback(parts.hostname or "") and parts.netloc == request.headers.get("Host", "").lower()
 
@@ -169,7 +180,5 @@ def _is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _host_name(host: str) -> str:
-    name = host.strip().lower()
-    if name.startswith("["):
-        return name[1:].partition("]")[0]
-    return name.partition(":")[0].rstrip(".")
+    found = _HOST(host.strip().lower())
+    return "" if found is None else found[1] or found[2]
