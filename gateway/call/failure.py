@@ -18,6 +18,8 @@ from gateway.schema import Violation
 
 #: The most characters of a backend's own words that a caller is shown.
 SHOWN_CHARACTERS = 500
+#: The most bytes of a backend's structured details; larger ones are left out whole.
+SHOWN_BYTES = 8192
 #: A shorter text is no secret, and leaving it out of every sentence would only puzzle.
 SHORTEST_SECRET = 6
 
@@ -244,12 +246,15 @@ def _told(answer: Answer, backend: Backend) -> _Told:
         told.code, told.message = _word(error["code"]), plain_text(error.get("message"), secrets)
         told.hint = plain_text(error.get("hint"), secrets)
         told.retryable = error["retryable"] if isinstance(error.get("retryable"), bool) else None
-        told.details = _plain_details(error.get("details"), secrets)
+        details = _plain_details(error.get("details"), secrets)
+        told.details = details if len(json_text.encode(details)) <= SHOWN_BYTES else None
     elif answer.headers.get("content-type", "").lower().startswith("application/problem+json"):
         # RFC 9457 section 3.1: title and detail are written for people; `code` is a common extension member
         told.code = _word(body.get("code"))
         told.message = plain_text(body.get("detail"), secrets) or plain_text(body.get("title"), secrets)
         told.retryable = body["retryable"] if isinstance(body.get("retryable"), bool) else None
+    if told.code and any(secret in told.code for secret in secrets):
+        told.code = None
     return told
 
 

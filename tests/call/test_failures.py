@@ -265,3 +265,12 @@ def test_a_backends_words_are_shown_as_short_plain_text(told: Any, shown: str | 
 
 def test_codes_are_named_as_they_are_shown() -> None:
     assert [code.word for code in Code] == [code.name for code in Code]
+
+
+async def test_a_backends_code_is_no_way_out_for_a_credential_nor_its_details_for_a_flood(tmp_path: Path) -> None:
+    more = ", auth: {bearer: planted-secret-1}"
+    said = {"code": "KEY-planted-secret-1", "message": "No.", "details": [["x" * 500] * 20] * 20}
+    outcome = await ended(tmp_path, http({"error": said}, status=400), more=more)
+    assert outcome.failure is not None
+    assert set(outcome.failure.details) == {"backend_status"}
+    assert "planted" not in json.dumps(outcome.envelope())
