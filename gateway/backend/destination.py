@@ -96,7 +96,8 @@ class Destination:
         elif request.method in _EXPECTS_LENGTH:
             lines += "Content-Length: 0\r\n"
         try:
-            return f"{request.method} {target} HTTP/1.1\r\n{block}{lines}\r\n".encode()
+            # a caller's header that is passed on may hold bytes that are no UTF-8; they leave as they came
+            return f"{request.method} {target} HTTP/1.1\r\n{block}{lines}\r\n".encode(errors="surrogateescape")
         except UnicodeEncodeError:
             return None
 

@@ -573,6 +573,13 @@ async def test_credentials_are_added_here_and_win_over_a_calls_own_headers() -> 
     assert not [line for line in lines if line.startswith("Content-Length") or "evil" in line]
 
 
+async def test_bytes_of_a_callers_header_that_are_no_utf8_leave_as_they_came() -> None:
+    request = Request("b", "GET", "/x", (("traceparent", b"caf\xe9".decode(errors="surrogateescape")),), timeout=5.0)
+    async with raw_backend(OK) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(request), Answer)
+    assert b"\r\ntraceparent: caf\xe9\r\n" in backend.received[0]
+
+
 class TokenServer:
     """Gives out numbered tokens; `last` is the only one the backend beside it accepts."""
 
