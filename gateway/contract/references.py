@@ -149,6 +149,8 @@ def _merge_included(files: Files) -> None:
             continue
         for file in found:
             _include(files, file)
+            if why := files.read(file).absent:  # a pipe, a dangling link, no rights to it
+                files.refusals.append(files.refusal("", ("include", index), f"{quoted(file)}: {why}"))
 
 
 def _matches(files: Files, pattern: Json) -> list[str] | str:

@@ -110,3 +110,15 @@ def test_a_chain_of_references_without_end_is_no_traceback(tmp_path: Path) -> No
     loaded = load(file)
     # Served where the chain did not have to be followed to its end.
     assert isinstance(loaded, Contract) or any("too many levels" in refusal.message for refusal in loaded)
+
+
+def test_an_included_file_that_cannot_be_read_is_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "gone.inc").symlink_to(tmp_path / "nowhere")
+    contract = tmp_path / "gateway.yaml"
+    contract.write_text("version: 1\ninclude: [gone.*]\nbackends: {}\nendpoints: {}\n")
+    loaded = load(contract)
+    assert not isinstance(loaded, Contract)
+    found = [refusal for refusal in loaded if refusal.line == 2]
+    assert len(found) == 1
+    assert (found[0].column, found[0].path) == (11, "include[0]")
+    assert found[0].message.startswith('"nowhere": there is no such file')
