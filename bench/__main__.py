@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.tool_call import HERE, QUICK, Effort, measure
+from bench.tool_call import CALLERS, HERE, QUICK, Effort, measure
 
 _OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
 
@@ -50,7 +50,8 @@ def _table(report: dict[str, Any]) -> str:
     machine, measured = report["machine"], report["tool_call"]
     ours, peer = measured["figures"]["toolview"], measured["figures"]["fastmcp"]
     rows = [
-        ("CPU per tool call", "cpu_seconds_per_call", 1e6, "µs"),
+        ("CPU per tool call, one caller", "cpu_seconds_per_call", 1e6, "µs"),
+        (f"CPU per tool call, {CALLERS} callers at once", "cpu_seconds_per_call_of_many", 1e6, "µs"),
         ("time of a tool call, one caller", "wall_seconds_per_call", 1e6, "µs"),
         (f"resident memory after {ours['calls']:,} and {peer['calls']:,} calls", "resident_bytes", 1e-6, "MB"),
         ("the same, shared pages counted once", "proportional_bytes", 1e-6, "MB"),

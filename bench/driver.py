@@ -42,7 +42,13 @@ class Connection:
         self._socket.close()
 
     def exchange(self, request: bytes) -> tuple[int, bytes]:
+        self.send(request)
+        return self.receive()
+
+    def send(self, request: bytes) -> None:
         self._socket.sendall(request)
+
+    def receive(self) -> tuple[int, bytes]:
         head = self._until(b"\r\n\r\n").lower()
         status = int(head[9:12])
         if b"\r\ntransfer-encoding: chunked" in head:
@@ -87,3 +93,18 @@ def drive(connection: Connection, requests: Sequence[bytes], seconds: float, cal
         if status != 200 or b'"isError":true' in body:
             raise RuntimeError(f"a call failed with {status}: {body[:300]!r}")
     return taken
+
+
+def volleys(connections: Sequence[Connection], requests: Sequence[bytes], seconds: float) -> int:
+    """One caller a connection: each sends, then all are read, until the time is over; how many calls."""
+    calls = 0
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        for connection in connections:
+            connection.send(requests[calls % len(requests)])
+            calls += 1
+        for connection in connections:
+            status, body = connection.receive()
+            if status != 200 or b'"isError":true' in body:
+                raise RuntimeError(f"a call failed with {status}: {body[:300]!r}")
+    return calls

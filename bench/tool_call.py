@@ -13,10 +13,12 @@ from statistics import median
 from typing import Any
 
 from bench.backend import RECORD
-from bench.driver import Connection, drive, get, post
+from bench.driver import Connection, drive, get, post, volleys
 from bench.server import Server, free_port
 
 HERE = Path(__file__).parent
+#: Callers at once where a figure says "of many".
+CALLERS = 8
 _SCRATCH = HERE / ".venv"
 _PEER = "fastmcp>=4,<5"
 _CALLS = [post("/mcp", "tools/call", {"name": "get_item", "arguments": {"id": item}}) for item in range(1, 101)]
@@ -79,6 +81,13 @@ def _measure_calls(
         for (_, expected), (_, connection) in zip(servers, lines, strict=True):
             _expect(connection, expected)
         done = _interleave(lines, effort, figures)
+        crowds = {
+            server.name: [stack.enter_context(Connection(_tools_port(server))) for _ in range(CALLERS)]
+            for server, _ in servers
+        }
+        for server, _ in servers:
+            done[server.name] += volleys(crowds[server.name], _CALLS, effort.seconds / 4)
+        _interleave_crowds([server for server, _ in servers], crowds, effort, figures, done)
         for server, connection in lines:
             drive(connection, _CALLS, 0, calls=max(0, effort.calls - done[server.name]))
             figures[server.name] |= {
@@ -113,6 +122,25 @@ def _interleave(
             "cpu_rounds": cpu[name],
         }
     return done
+
+
+def _interleave_crowds(
+    servers: list[Server],
+    crowds: dict[str, list[Connection]],
+    effort: Effort,
+    figures: dict[str, dict[str, Any]],
+    done: dict[str, int],
+) -> None:
+    """The same with several callers at once: what a call costs a server that has something to do."""
+    cpu: dict[str, list[float]] = {server.name: [] for server in servers}
+    for _ in range(effort.rounds):
+        for server in servers:
+            before = server.cpu_seconds()
+            calls = volleys(crowds[server.name], _CALLS, effort.seconds)
+            cpu[server.name].append((server.cpu_seconds() - before) / calls)
+            done[server.name] += calls
+    for name, rounds in cpu.items():
+        figures[name] |= {"cpu_seconds_per_call_of_many": median(rounds), "cpu_rounds_of_many": rounds}
 
 
 def _expect(connection: Connection, expected: dict[str, Any]) -> None:
