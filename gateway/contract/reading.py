@@ -21,11 +21,14 @@ class Reading:
         self.files = files
         self.warnings: list[Refusal] = []
         self._faulted: set[Path] = set()
+        #: Those places and everything around them, so that a file of a thousand faults is not gone through for each.
+        self._hold_faults: set[Path] = set()
         # What the YAML itself was refused for needs no second sentence about its shape.
         self._unread = {refusal.path for refusal in files.refusals}
 
     def refuse(self, path: Path, message: str) -> None:
         self._faulted.add(path)
+        self._hold_faults.update(path[:depth] for depth in range(len(path) + 1))
         self.files.refusals.append(self.files.refusal("", path, message))
 
     def warn(self, path: Path, message: str) -> None:
@@ -33,7 +36,7 @@ class Reading:
 
     def faulted(self, path: Path) -> bool:
         """Whether this key, or something inside it, was refused for its shape."""
-        return any(other[: len(path)] == path for other in self._faulted)
+        return path in self._hold_faults
 
     def shape(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,16 @@ def test_an_included_file_that_cannot_be_read_is_a_refusal(tmp_path: Path) -> No
     assert len(found) == 1
     assert (found[0].column, found[0].path) == (11, "include[0]")
     assert found[0].message.startswith('"nowhere": there is no such file')
+
+
+def test_a_file_of_thousands_of_faults_takes_time_in_proportion(tmp_path: Path) -> None:
+    def seconds(endpoints: int) -> float:
+        contract = tmp_path / "gateway.yaml"
+        faulty = "".join(f"  e{i}: {{request: 'GET /x/{{id}}', descripton: x}}\n" for i in range(endpoints))
+        contract.write_text(f"version: 1\nbackends: {{b: {{url: http://127.0.0.1:1}}}}\nendpoints:\n{faulty}")
+        began = time.process_time()
+        assert len(load(contract)) == 3 * endpoints  # type: ignore[arg-type]
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(3000) < 20 * seconds(300)
