@@ -14,6 +14,7 @@ from typing import Any
 
 from gateway.schema.relation_graph import Graph, Unclear
 from gateway.schema.relation_moves import Fact
+from gateway.schema.relation_plain import plainly_fits
 from gateway.schema.relation_reason import place_and_reason, readable
 from gateway.schema.relation_scalar import Empty, Stuck
 from gateway.schema.relation_search import Search
@@ -84,6 +85,8 @@ def fits_slice(
     if isinstance(outside, Unknown):
         return outside
     document = inside.document
+    if plainly_fits(document, outside.document):
+        return Yes()
     try:
         wanted = opened(outside.document)
         asked = _Question((left(document),), wanted, inside, outside, formats, names, cut=True)
