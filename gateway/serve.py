@@ -88,7 +88,9 @@ class Serving:
             principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
             await self._listen("tools", contract.gateway.tools, self._tool_routes(), principals)
             admin = admin_routes(self.gateway, self.registry, self._health)
-            await self._listen("admin", contract.gateway.admin, admin)
+            # on loopback whoever runs the host may look; off it metrics ask for a key as tools do
+            open_to_all = contract.gateway.admin.listen.loopback
+            await self._listen("admin", contract.gateway.admin, admin, (lambda: None) if open_to_all else principals)
         except _CannotListen as fault:
             await self.stop(0)
             return PortTaken(str(fault))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -206,6 +207,26 @@ async def test_the_pass_through_is_counted_by_method_and_status_class(tmp_path: 
     assert found["toolview_passthrough_requests_total", "api", "other", "2xx"] == 1
     assert found["toolview_passthrough_bytes_total", "api", "in"] == len(request)
     assert found["toolview_passthrough_bytes_total", "api", "out"] == len(answer)
+
+
+async def test_admin_off_loopback_asks_for_a_key_but_not_its_probes(tmp_path: Path) -> None:
+    key = hashlib.sha256(b"k1").hexdigest()
+    auth = f"gateway: {{{{auth: {{{{keys: [{{{{name: ops, sha256: {key}}}}}]}}}}, "
+    text = CONTRACT.replace("gateway: {{", auth).replace("admin: {{listen: 127.0.0.1:0", "admin: {{listen: 0.0.0.0:0")
+    async with backend(http(FULL)) as api:
+        contract = accepted(tmp_path, text.replace("VIEW", "").format(url=api.url))
+        async with serving(contract) as served:
+            admin = Address("127.0.0.1", served.addresses["admin"].port)
+            statuses = [
+                (await fetch(admin, "GET", path, headers=headers))[0]
+                for path, headers in [
+                    ("/metrics", ""),
+                    ("/metrics", "Authorization: Bearer k1\r\n"),
+                    ("/-/ready", ""),
+                    ("/-/healthy", ""),
+                ]
+            ]
+    assert statuses == [401, 200, 200, 200]
 
 
 async def test_only_declared_lets_declared_requests_through_and_no_other(tmp_path: Path) -> None:

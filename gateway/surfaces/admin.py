@@ -31,4 +31,7 @@ def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health) 
         contract = gateway.generation.contract.digest
         return json_response({"ready": up, "contract": contract, "backends": dict(backends)}, 200 if up else 503)
 
-    return Routes({"/metrics": {"GET": metrics}, "/-/healthy": {"GET": healthy}, "/-/ready": {"GET": ready}})
+    return Routes(
+        {"/metrics": {"GET": metrics}, "/-/healthy": {"GET": healthy}, "/-/ready": {"GET": ready}},
+        public=frozenset({"/-/healthy", "/-/ready"}),  # probes carry no key
+    )
