@@ -26,7 +26,7 @@ check: $(STAMP) ## format, lint, types, layers and tests: what CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory test
 
 fix: $(STAMP) ## format and mend what the linter can mend
 	$(BIN)/ruff format .
