@@ -13,6 +13,7 @@ from typing import Any
 
 from gateway.backend.exchange import Send
 from gateway.call import failure
+from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.call.run import UNKNOWN, Full, run_call
@@ -39,27 +40,39 @@ class Gateway:
         trace: bool = False,
     ) -> None:
         self.generation = generation
-        self.in_flight = 0
+        self._admission = Admission()
         self._send = send
         self._projections = projections
         self._observers = tuple(observers)
         self._trace = trace
 
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return self._admission.in_flight
+
     async def run(self, call: Call, generation: Generation | None = None) -> Outcome:
         """One call to its one Outcome; never raises but `asyncio.CancelledError`, which is counted as an ending too."""
         generation = generation or self.generation
-        self.in_flight += 1
+        limits = generation.contract.gateway.limits
+        entered = False
         try:
-            outcome = await run_call(call, generation, self._send, self._project, trace=self._trace)
+            entered = await self._admission.enter(limits.calls, limits.queue)
+            outcome = (
+                _overloaded(call, generation)
+                if not entered
+                else await run_call(call, generation, self._send, self._project, trace=self._trace)
+            )
         except asyncio.CancelledError:
             self._tell(_aborted(call, generation), generation)
             raise
         except Exception as fault:
             log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
-            tool = call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
+            tool = _label(call, generation)
             outcome = Outcome(call, tool, failure.internal(call.call_id), fault=f"{type(fault).__name__}: {fault}")
         finally:
-            self.in_flight -= 1
+            if entered:
+                self._admission.leave()
         self._tell(outcome, generation)
         return outcome
 
@@ -92,6 +105,17 @@ def new_call_id() -> str:
 
 
 def _aborted(call: Call, generation: Generation) -> Outcome:
-    tool = call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
     gone = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
-    return Outcome(call, tool, gone)
+    return Outcome(call, _label(call, generation), gone)
+
+
+def _overloaded(call: Call, generation: Generation) -> Outcome:
+    full = failure.failure(
+        Code.GATEWAY_OVERLOADED, "The gateway has as many calls as it may take; nothing was sent. Call again later."
+    )
+    return Outcome(call, _label(call, generation), full)
+
+
+def _label(call: Call, generation: Generation) -> str:
+    """The tool's name where this caller may know of it: nobody else makes a label value."""
+    return call.tool if generation.find(call.tool, call.surface, call.scopes) else UNKNOWN
