@@ -22,6 +22,7 @@ def set_up(form: str, level: str, stream: TextIO | None = None) -> CallLog:
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.addFilter(_without_refused_requests)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
@@ -71,6 +72,25 @@ class CallLog:
             text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
             self._second = (int(now), text)
         return f"{text}.{int(now % 1 * 1000):03d}Z"
+
+
+def _without_refused_requests(record: logging.LogRecord) -> bool:
+    """A request that aiohttp refuses to parse is a caller's fault: a warning, without the words it held.
+
+    aiohttp logs it as an error whose traceback quotes the line at fault, and that may be a header with a key in it.
+    """
+    kinds = type(record.exc_info[1]).__mro__ if record.exc_info else ()
+    if record.name != "aiohttp.server" or _REFUSALS.isdisjoint(kind.__name__ for kind in kinds):
+        return True
+    record.levelno = min(record.levelno, logging.WARNING)
+    record.levelname = logging.getLevelName(record.levelno)
+    record.msg, record.args = "a request was refused: it is no HTTP", ()
+    record.exc_info = record.exc_text = None
+    return logging.getLogger().isEnabledFor(record.levelno)
+
+
+#: What aiohttp raises for the bytes of a request, before or while its handler reads it; by name, for logs know no HTTP.
+_REFUSALS = frozenset({"HttpProcessingError", "RequestPayloadError", "PayloadAccessError"})
 
 
 def _json_line(now: str, level: str, facts: Mapping[str, Any]) -> str:

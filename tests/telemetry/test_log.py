@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from gateway.call.failure import internal, unknown_tool
 from gateway.call.outcome import Call, Outcome
@@ -75,3 +77,59 @@ def test_drift_is_said_once_for_each_place_and_again_after_a_minute(caplog: pyte
     drift.observe(one)
     assert len(caplog.records) == 5
     assert {vars(record)["path"] for record in caplog.records} == {"/properties/name/type", "/required"}
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        b"GET / HTTP/1.1\r\nHost: a\r\nX-Key sk-secret-1234567\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer sk-secret-1234567\x00\r\n\r\n",
+        b"GET /sk-secret-1234567\r\n\r\n",
+        b"\x16\x03\x01 sk-secret-1234567\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nsk-secret-1234567\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("form", ["json", "text"])
+async def test_a_request_that_is_no_http_is_one_warning_without_its_words(
+    written: io.StringIO, form: str, refused: bytes
+) -> None:
+    set_up(form, "info", written)
+    await _spoken_to(web.Server(_hello, access_log=None), refused)
+    lines = written.getvalue().splitlines()
+    assert len(lines) <= 1
+    assert all("warning" in line and "a request was refused: it is no HTTP" in line for line in lines)
+    assert not any(word in written.getvalue() for word in ("secret", "Traceback", "Authorization"))
+
+
+async def test_where_only_errors_are_asked_for_a_refused_request_is_none(written: io.StringIO) -> None:
+    set_up("json", "error", written)
+    await _spoken_to(web.Server(_hello, access_log=None), b"GET / HTTP/1.1\r\nHost: a\r\nX-Key sk-secret\r\n\r\n")
+    assert written.getvalue() == ""
+
+
+async def test_a_fault_of_the_server_itself_is_an_error_with_its_traceback(written: io.StringIO) -> None:
+    async def fails(_: web.BaseRequest) -> web.StreamResponse:
+        raise LookupError("of our own")
+
+    set_up("json", "error", written)
+    await _spoken_to(web.Server(fails, access_log=None), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    (line,) = written.getvalue().splitlines()
+    assert json.loads(line)["level"] == "error"
+    assert "LookupError: of our own" in json.loads(line)["traceback"]
+
+
+async def _hello(request: web.BaseRequest) -> web.StreamResponse:
+    await request.read()
+    return web.Response(text="hello")
+
+
+async def _spoken_to(server: web.Server, request: bytes) -> None:
+    """Send one request to a server, and see its connection closed."""
+    listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+    writer.write(request)
+    writer.write_eof()
+    await reader.read()
+    writer.close()
+    listening.close()
+    await server.shutdown(1)
