@@ -5,9 +5,11 @@ Pure. Of a legacy error body only declared fields are shown, as short plain text
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
+from urllib.parse import quote, quote_plus
 
 from gateway import json_text
 from gateway.backend.exchange import Answer, NoAnswer, Silence
@@ -49,10 +51,34 @@ _WORDS = {
 }
 _VERIFY_FIRST = "The effect may have happened all the same: verify it before you call again."
 
+_LEFT_OUT = "(credential left out)"
 _HTML = re.compile(r"<\s*(?:!doctype|/?[a-z][a-z0-9]*[\s>/])", re.IGNORECASE)
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
+#: `db1:5432/people?x=1`, `10.0.0.7:8080`: an address that names no scheme. `12:30` and `row:15` are none.
+_PLACE = re.compile(
+    r"""(?<![\w.@/-])(?:[^\s/@"']{1,200}@[\w.-]+|\[[0-9a-f:.]+\]|localhost|\d{1,3}(?:\.\d{1,3}){3}"""
+    r"""|(?=[\w.-]*[a-z])[\w-]+(?:\.[\w-]+)+|(?=[\w-]*[a-z])(?=[\w-]*[\d-])[\w-]+|[a-z]\w*(?=:\d{2,5}/))"""
+    r""":\d{2,5}(?!\w|[.:]\d)(?:[/?#][^\s"']*)?""",
+    re.IGNORECASE,
+)
 _CREDENTIAL = re.compile(r"\b(?:bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE)
+#: `api_key=…`, `"token": "…"`, `Authorization: Token …`: a name that means a secret, and the value it is given.
+_NAMED_CREDENTIAL = re.compile(
+    r"""\b((?:proxy-)?authorization["']?\s*[:=]\s*)(?!\(credential)\S+(?:[ \t]+[^\s,;.]\S*)?"""
+    r"""|((?<![\w-])[\w-]{0,100}(?:api[_-]?key|access[_-]?key|private[_-]?key|token|passw(?:or)?d|pwd|passphrase"""
+    r"""|secret|credentials?|session[_-]?id|set-cookie|cookie)["']?\s*[:=]\s*)(?!\(credential)("[^"]*"|'[^']*'|[^\s,;&]+)""",
+    re.IGNORECASE,
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+#: What has no width, or turns the order of what stands beside it: nobody sees it, and a model reads it.
+_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+#: Where Python, Java, JavaScript or .NET begins to tell its own lines; what follows is nobody's business.
+_TRACE = re.compile(
+    r"""Traceback \(most recent call last\)|(?:^|\s)File "[^"\n]*", line \d+"""
+    r"""|(?:^|\s)at\s+(?:(?:async|new)\s+)?[\w$.<>\[\]/]+\s?"""
+    r"""\((?:[^()\n]*\.\w+(?::\d+)+|Native Method|Unknown Source)\)"""
+    r"""|(?:^|\s)at\s+[\w.`<>]+\([^()\n]*\) in \S+:line \d+"""
+)
 
 
 def failure(
@@ -283,12 +309,21 @@ def plain_text(value: Any, secrets: Sequence[str] = ()) -> str | None:
 
     `secrets`: what this backend was sent to prove who calls; it may say them back.
     """
-    if not isinstance(value, str) or not value.strip() or _HTML.search(value[:5000]):
+    if not isinstance(value, str):
         return None
-    text = _CONTROL.sub(" ", value[:5000]).strip()
+    text = _UNSEEN.sub("", value[:5000])
+    if (trace := _TRACE.search(text)) is not None:
+        text = text[: trace.start()]
+    if _HTML.search(text):
+        return None
+    text = _CONTROL.sub(" ", text).strip()
     for secret in secrets:
-        text = text.replace(secret, "(credential left out)")
-    text = _CREDENTIAL.sub("(credential left out)", _URL.sub("(address left out)", text))
+        text = text.replace(secret, _LEFT_OUT)
+    text = _CREDENTIAL.sub(_LEFT_OUT, _URL.sub("(address left out)", text))
+    text = _NAMED_CREDENTIAL.sub(lambda found: (found[1] or found[2]) + _LEFT_OUT, text)
+    text = _PLACE.sub("(address left out)", text).strip()
+    if not text:
+        return None
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 
 
@@ -330,6 +365,11 @@ def _secrets(backend: Backend) -> list[str]:
         texts += [auth.query.value] if auth.query else []
         texts += [auth.client_credentials.client_secret] if auth.client_credentials else []
     whole = {*texts, *(text.rpartition(" ")[2] for text in texts)}
+    if auth is not None and auth.basic:
+        pair = f"{auth.basic.username}:{auth.basic.password}"
+        whole |= {pair, base64.b64encode(pair.encode()).decode()}
+    # as it was sent, or may be said back, inside a query or a form
+    whole |= {spelled(text, safe=safe) for text in whole for spelled in (quote, quote_plus) for safe in ("", "/")}
     return sorted((text for text in whole if len(text) >= SHORTEST_SECRET), key=len, reverse=True)
 
 

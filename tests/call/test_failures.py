@@ -250,6 +250,28 @@ async def test_the_envelope_has_details_and_hint_only_where_there_is_something_t
         ("see https://admin:pw@host/x?token=1 now", "see (address left out) now"),
         ("Authorization: Bearer abcdef123456 refused", "Authorization: (credential left out) refused"),
         ("line\r\n\x1b[31mtwo\x00", "line [31mtwo"),
+        ("cannot reach db1.internal:5432/people?user=a now", "cannot reach (address left out) now"),
+        ("dial tcp 10.0.0.7:8080: refused", "dial tcp (address left out): refused"),
+        ("cannot reach localhost:9200, or [::1]:80/x.", "cannot reach (address left out), or (address left out)"),
+        ("no route to api:80/x", "no route to (address left out)"),
+        ("row:15 of sha256:12345abc", "row:15 of sha256:12345abc"),
+        ("root:pw@db:3306/main is away", "(address left out) is away"),
+        ("at 12:30, ratio 3:20, line 7:12", "at 12:30, ratio 3:20, line 7:12"),
+        ("page:2 of id:7", "page:2 of id:7"),
+        ("sent Authorization: Token abc123 there", "sent Authorization: (credential left out) there"),
+        ("bad api_key=abc&x=1", "bad api_key=(credential left out)&x=1"),
+        ("token=abc, x", "token=(credential left out), x"),
+        ('{"password": "a b", "n": 1}', '{"password": (credential left out), "n": 1}'),
+        ("X-Api-Key: abc; client_secret=abc", "X-Api-Key: (credential left out); client_secret=(credential left out)"),
+        ("unexpected token } at 7; the password is too short", "unexpected token } at 7; the password is too short"),
+        ("Failed.\nTraceback (most recent call last):\n  File \"/srv/a.py\", line 3\nKeyError: 'x'", "Failed."),
+        ("Traceback (most recent call last):\n  File", None),
+        ("No row.\n\tat com.x.Y(Z.java:12)\n\tat com.x.Main.<init>(Unknown Source)", "No row."),
+        ("TypeError: x\n    at async run (/srv/app.js:10:5)", "TypeError: x"),
+        ("look at me (1:2)", "look at me (1:2)"),
+        ("a\u202eb\u2066c\u200bd\ufeff e\u200d", "abcd e"),
+        ("api_\u200bkey=abc", "api_key=(credential left out)"),
+        ("\u200b", None),
         ("a <= 2 and c > d", "a <= 2 and c > d"),
         ("<!DOCTYPE html><p>x", None),
         ("oops </div>", None),
@@ -274,3 +296,22 @@ async def test_a_backends_code_is_no_way_out_for_a_credential_nor_its_details_fo
     assert outcome.failure is not None
     assert set(outcome.failure.details) == {"backend_status"}
     assert "planted" not in json.dumps(outcome.envelope())
+
+
+@pytest.mark.parametrize(
+    ("auth", "said"),
+    [
+        ("basic: {username: ann, password: pass word/1}", "YW5uOnBhc3Mgd29yZC8x"),
+        ("basic: {username: ann, password: pass word/1}", "ann:pass word/1"),
+        ("query: {name: k, value: a b/planted}", "a%20b%2Fplanted"),
+        ("query: {name: k, value: a b/planted}", "a%20b/planted"),
+        ("query: {name: k, value: a b/planted}", "a+b%2Fplanted"),
+    ],
+)
+async def test_a_known_credential_is_left_out_in_the_forms_it_is_sent_in_too(
+    tmp_path: Path, auth: str, said: str
+) -> None:
+    body = {"error": {"code": "NO", "message": f"You sent {said} to me."}}
+    outcome = await ended(tmp_path, http(body, status=400), more=f", auth: {{{auth}}}")
+    assert outcome.failure is not None
+    assert outcome.failure.error.endswith("You sent (credential left out) to me.")
