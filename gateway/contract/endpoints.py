@@ -33,7 +33,7 @@ from gateway.schema import Schema
 Json = Any
 
 _STAND_INS = {"request": "GET /", "description": "missing"}
-_STATUS = re.compile(r"2\d\d|2XX")
+_STATUS = re.compile(r"2[0-9][0-9]|2XX")
 _ERROR_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -291,7 +291,7 @@ class _Refused:
 
 
 def _is_map_by_status(node: Json) -> bool:
-    return isinstance(node, dict) and bool(node) and all(re.fullmatch(r"\d\d\d|\dXX", key) for key in node)
+    return isinstance(node, dict) and bool(node) and all(re.fullmatch(r"[0-9]{3}|[0-9]XX", key) for key in node)
 
 
 def _is_body(group: Json, arguments: Schema) -> bool:

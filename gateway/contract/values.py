@@ -59,9 +59,9 @@ class Malformed:
     hint: str = ""
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)?")
+_SIZE = re.compile(r"([0-9]+)(B|KiB|MiB|GiB)?")
 _BYTES = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
 
@@ -83,7 +83,7 @@ def size(text: str | int | float) -> int | Malformed:
 
 def rate(text: str | int | float) -> Rate | Malformed:
     """`100/s`, `600/m` or `1000/h`."""
-    found = re.fullmatch(r"(\d{1,9})/(s|m|h)", text) if isinstance(text, str) else None
+    found = re.fullmatch(r"([0-9]{1,9})/(s|m|h)", text) if isinstance(text, str) else None
     if found is None or int(found[1]) == 0:
         return Malformed("write a rate as `100/s` or `600/m`")
     return Rate(int(found[1]), _SECONDS[found[2]])
@@ -91,7 +91,7 @@ def rate(text: str | int | float) -> Rate | Malformed:
 
 def address(text: str | int | float) -> Address | Malformed:
     """`host:port`; an IPv6 host in brackets."""
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})", text) if isinstance(text, str) else None
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", text) if isinstance(text, str) else None
     if found is None or int(found[2]) > 65535:
         return Malformed("write an address as `host:port`, for example `127.0.0.1:8081`")
     return Address(found[1].strip("[]"), int(found[2]))

@@ -53,6 +53,7 @@ class _Bundling:
         #: Names by id of the raw node, so that one node under two spellings becomes one definition. The node beside
         #: its name keeps the id its own.
         self._names: dict[int, tuple[str, Any]] = {}
+        self._taken = set(self._own)
         self._refs: dict[str, str] = {}
         self._kept: set[str] = set()
         self._waiting: list[tuple[str, Any, Path]] = []
@@ -118,9 +119,9 @@ class _Bundling:
         name, _ = self._names.get(id(raw), ("", None))
         if not name:
             name, number = wanted, 2
-            taken = {used for used, _ in self._names.values()} | self._own.keys()
-            while name in taken:
+            while name in self._taken:
                 name, number = f"{wanted}_{number}", number + 1
+            self._taken.add(name)
             self._names[id(raw)] = name, raw
             self._waiting.append((name, raw, ("$defs", name)))
         return "#/$defs/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")

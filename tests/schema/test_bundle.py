@@ -169,3 +169,30 @@ def test_only_objects_can_be_told_from_the_schema(document: Any, is_object: bool
 def test_equal_documents_share_what_is_compiled() -> None:
     first, second = compiled({"type": "object", "maxProperties": 7}), compiled({"type": "object", "maxProperties": 7})
     assert first._engine is second._engine
+
+
+def test_the_cost_of_a_definition_does_not_grow_with_those_before_it() -> None:
+    """Definitions of one wanted name each: names in use are looked up, and never gathered anew."""
+    hashed = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+        def __eq__(self, other: object) -> bool:
+            return str.__eq__(self, other)
+
+    def definitions(count: int) -> int:
+        nonlocal hashed
+        hashed = 0
+        nodes = {f"f#/{number}": (Name(f"N{number}"), {"const": number}) for number in range(count)}
+        document = bundle({"anyOf": [{"$ref": ref} for ref in nodes]}, nodes.get)
+        assert isinstance(document, dict)
+        assert len(document["$defs"]) == count
+        return hashed
+
+    assert definitions(200) <= 2 * definitions(100)
