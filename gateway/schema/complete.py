@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from gateway.json_text import NotJson, canonical, parse
+from gateway.schema.keywords import Path, subschemas
 from gateway.schema.place import Document, Part, spread
+from gateway.schema.violation import SchemaFault
 
+#: So many defaults may be filled into each other.
+_DEEPEST = 64
 _NONE = object()
+
+#: The places whose defaults are being filled, from the outermost one.
+Trail = tuple[frozenset[Path], ...]
 
 
 class Completing:
@@ -28,11 +36,64 @@ class Completing:
         return _decode(value, self._top) if _may_hold_json(value) else value
 
 
-def _names_default(node: Any) -> bool:
+def endless_defaults(root: Any) -> list[SchemaFault]:
+    """The places of a sound document whose default, once filled, lacks what has that same default again."""
+    if not _names_default(root, (dict, list)):  # others hold nothing to fill
+        return []
+    document = Document(root)
+    endless: dict[Path, None] = {}
+    done: set[frozenset[Path]] = set()
+    waiting: list[tuple[Path, Any]] = [((), root)]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, dict):
+            values: tuple[Any, ...] = ({}, node.get("default"))
+            for value in values:
+                endless.update(dict.fromkeys(_endless(value, (document.part(path, node),), (), done)))
+            waiting += subschemas(node, path)
+    message = "the default holds itself again once its own defaults are filled in; take it out, or make it `null`"
+    return [SchemaFault((*path, "default"), message) for path in sorted(endless, key=str)]
+
+
+def _endless(value: Any, parts: tuple[Part, ...], trail: Trail, done: set[frozenset[Path]]) -> Iterator[Path]:
+    """As `_fill` goes, and each default is gone through once."""
+    if isinstance(value, dict):
+        flat, _ = spread(parts, "object")
+        for key, held in value.items():
+            yield from _endless(held, _at_key(flat, key), trail, done)
+        for name in _absent(value, flat):
+            judges = _at_key(flat, name)
+            default = _default(judges)
+            place = _place(judges)
+            if default is _NONE or place in done:
+                continue
+            if place in trail or len(trail) == _DEEPEST:
+                yield _written(judges)
+                continue
+            yield from _endless(default, judges, (*trail, place), done)
+            done.add(place)
+    elif isinstance(value, list):
+        flat, _ = spread(parts, "array")
+        for index, item in enumerate(value):
+            yield from _endless(item, _at_index(flat, index), trail, done)
+
+
+def _place(parts: tuple[Part, ...]) -> frozenset[Path]:
+    return frozenset(part.path for part in parts)
+
+
+def _absent(value: dict[str, Any], flat: tuple[Part, ...]) -> list[str]:
+    names = dict.fromkeys(name for part in flat for name in part.node.get("properties", ()))
+    return [name for name in names if name not in value]
+
+
+def _names_default(node: Any, types: tuple[type, ...] = (object,)) -> bool:
     """Whether a default may be declared somewhere; an argument of that name counts too, which does no harm."""
     if isinstance(node, dict):
-        return "default" in node or any(map(_names_default, node.values()))
-    return isinstance(node, list) and any(map(_names_default, node))
+        if "default" in node and isinstance(node["default"], types):
+            return True
+        return any(_names_default(held, types) for held in node.values())
+    return isinstance(node, list) and any(_names_default(held, types) for held in node)
 
 
 def _may_hold_json(value: Any) -> bool:
@@ -44,22 +105,22 @@ def _may_hold_json(value: Any) -> bool:
     return isinstance(value, list) and any(map(_may_hold_json, value))
 
 
-def _fill(value: Any, parts: tuple[Part, ...]) -> Any:
+def _fill(value: Any, parts: tuple[Part, ...], trail: Trail = ()) -> Any:
     if not parts:
         return value
     if isinstance(value, dict):
         flat, _ = spread(parts, "object")
-        filled = {key: _fill(held, _at_key(flat, key)) for key, held in value.items()}
-        for name in dict.fromkeys(name for part in flat for name in part.node.get("properties", ())):
-            if name not in filled:
-                judges = _at_key(flat, name)
-                default = _default(judges)
-                if default is not _NONE:
-                    filled[name] = _fill(copy.deepcopy(default), judges)
+        filled = {key: _fill(held, _at_key(flat, key), trail) for key, held in value.items()}
+        for name in _absent(value, flat):
+            judges = _at_key(flat, name)
+            default = _default(judges)
+            # What would never end is refused where it is seen in the schema; where it is not, it ends here.
+            if default is not _NONE and len(trail) < _DEEPEST and (place := _place(judges)) not in trail:
+                filled[name] = _fill(copy.deepcopy(default), judges, (*trail, place))
         return filled
     if isinstance(value, list):
         flat, _ = spread(parts, "array")
-        return [_fill(item, _at_index(flat, index)) for index, item in enumerate(value)]
+        return [_fill(item, _at_index(flat, index), trail) for index, item in enumerate(value)]
     return value
 
 
@@ -69,6 +130,14 @@ def _default(parts: tuple[Part, ...]) -> Any:
     if not found:
         found = [behind for part in parts if (behind := _default(part.in_place)) is not _NONE]
     return found[0] if found and all(canonical(other) == canonical(found[0]) for other in found) else _NONE
+
+
+def _written(parts: tuple[Part, ...]) -> Path:
+    """Where the default of these schemas is written."""
+    for part in parts:
+        if "default" in part.node:
+            return part.path
+    return _written(tuple(inner for part in parts for inner in part.in_place))
 
 
 def _decode(value: Any, parts: tuple[Part, ...]) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.schema.bundle import bundle_part
+from gateway.schema.complete import endless_defaults
 from gateway.schema.cut import removed
 from gateway.schema.engine import Engine, engine_for
 from gateway.schema.place import Part, spread
@@ -19,7 +20,7 @@ def compile_schema(document: Any, *, formats: str = "annotate") -> Schema | tupl
 
     `formats`: under "annotate" a `format` never refuses a value; under "assert" it does, and an unknown one is a fault.
     """
-    faults = faults_of(document, formats=formats)
+    faults = faults_of(document, formats=formats) or tuple(endless_defaults(document))
     if faults:
         return faults
     engine = engine_for(document, formats)

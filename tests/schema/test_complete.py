@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.schema import Schema, compile_schema
+from gateway.schema.complete import Completing
+from gateway.schema.place import Document
 
 
 def compiled(document: Any) -> Schema:
@@ -105,3 +107,67 @@ def test_stringified_json_is_read_where_no_text_is_wanted(document: Any, value: 
     before = copy.deepcopy(value)
     assert compiled(document).decode_text(value) == decoded
     assert value == before
+
+
+NODE: Any = {"properties": {"child": {"$ref": "#/$defs/N", "default": {}}}}
+ENDLESS: list[tuple[str, Any, tuple[str | int, ...]]] = [
+    ("through a reference", {"$ref": "#/$defs/N", "$defs": {"N": NODE}}, ("$defs", "N", "properties", "child")),
+    (
+        "where nothing but a property leads there",
+        {"properties": {"a": {"properties": {"n": {"$ref": "#/$defs/N"}}}}, "$defs": {"N": NODE}},
+        ("$defs", "N", "properties", "child"),
+    ),
+    ("behind a reference", {"properties": {"c": {"$ref": "#"}}, "default": {}}, ()),
+    (
+        "through items of a default",
+        {"properties": {"c": {"default": [{}], "items": {"$ref": "#"}}}},
+        ("properties", "c"),
+    ),
+    (
+        "by turns",
+        {"properties": {"a": {"default": {}, "properties": {"b": {"default": {}, "$ref": "#"}}}}},
+        ("properties", "a"),
+    ),
+    (
+        "across `allOf`",
+        {"allOf": [{"properties": {"c": {"default": {}}}}, {"properties": {"c": {"$ref": "#"}}}]},
+        ("allOf", 0, "properties", "c"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "path"), [case[1:] for case in ENDLESS], ids=[c[0] for c in ENDLESS])
+def test_a_default_that_holds_itself_again_is_refused(document: Any, path: tuple[str | int, ...]) -> None:
+    faults = compile_schema(document)
+    assert isinstance(faults, tuple), "it compiled"
+    assert (*path, "default") in [fault.path for fault in faults]
+    assert "holds itself again" in faults[0].message
+
+
+def test_a_chain_of_defaults_is_filled_and_one_without_measure_is_refused() -> None:
+    def chain(length: int) -> Any:
+        links = {f"N{at}": {"properties": {"n": {"$ref": f"#/$defs/N{at + 1}", "default": {}}}} for at in range(length)}
+        return {"$ref": "#/$defs/N0", "$defs": {**links, f"N{length}": {}}}
+
+    assert compiled(chain(3)).fill({}) == {"n": {"n": {"n": {}}}}
+    assert isinstance(compile_schema(chain(2000)), tuple)
+
+
+def test_defaults_that_fan_out_are_looked_at_once_each() -> None:
+    links = {
+        f"N{at}": {"properties": {name: {"$ref": f"#/$defs/N{at + 1}", "default": {}} for name in "ab"}}
+        for at in range(40)
+    }
+    document = {"properties": {"n": {"$ref": "#/$defs/N0"}}, "$defs": {**links, "N40": {}}}
+    assert isinstance(compile_schema(document), Schema)
+
+
+def test_a_recursive_schema_may_have_defaults_that_end() -> None:
+    schema = compiled({"properties": {"child": {"$ref": "#"}, "list": {"default": [], "items": {"$ref": "#"}}}})
+    assert schema.fill({"child": {}}) == {"child": {"list": []}, "list": []}
+
+
+def test_filling_ends_where_a_default_would_hold_itself_again() -> None:
+    """Only a document that was never looked at can have one; filling it is safe all the same."""
+    completing = Completing(Document({"$ref": "#/$defs/N", "$defs": {"N": NODE}}))
+    assert completing.fill({}) == {"child": {}}
