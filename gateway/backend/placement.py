@@ -56,7 +56,9 @@ class Draft:
         arguments: Mapping[str, Any],
         required: Collection[str] | None,
         open_input: bool,
+        credential: str | None = None,
     ) -> None:
+        self.credential = credential
         self.method, self.path, self.sends, self.body = method, path, sends, body
         self.arguments, self.required, self.open_input = arguments, required, open_input
         self.default: Literal["query", "body"] = "query" if method in _IN_QUERY else "body"
@@ -192,6 +194,12 @@ class Draft:
             )
         if rule.empty is not None and spelled not in ("query", "header", "form body", "multipart body"):
             self._fault((*at, "empty"), f"`empty` has no meaning in a {spelled}")
+        if place == "query" and is_credential(self.wire(argument), self.credential):
+            self._fault(
+                at,
+                f"`{argument}` would stand beside the credential of the backend's `auth.query`, which no argument may;"
+                " take it out of `input`",
+            )
         if place == "header":
             self._check_header(at, self.wire(argument), rule)
         if place == "cookie" and not _TOKEN(self.wire(argument)):
@@ -256,6 +264,11 @@ class Draft:
                 if name in seen:
                     self._fault(("send", argument), f"`{argument}` and `{seen[name]}` are both `{name}` in the {place}")
                 seen[name] = argument
+
+
+def is_credential(name: str, credential: str | None) -> bool:
+    """Whether a backend may read a query argument as the credential: some ignore case, or read `a[]` as `a`."""
+    return credential is not None and name.partition("[")[0].casefold() == credential.partition("[")[0].casefold()
 
 
 NO_RULE: Final = SendRule()

@@ -18,6 +18,7 @@ from gateway.backend.placement import (
     SendRule,
     Style,
     Where,
+    is_credential,
 )
 from gateway.backend.styles import OMIT, NoForm, Writer, cookie, header, json_segment, pairs, segment
 
@@ -68,6 +69,8 @@ class RequestBuilder:
     rules: Mapping[str, SendRule] = field(default_factory=dict)
     #: Arguments of which no value can be sent, though each call without them can: worth a warning at load.
     warnings: tuple[RequestFault, ...] = ()
+    #: The name of the backend's credential in the query, which no undeclared argument may bear.
+    credential: str | None = None
 
     @property
     def path_arguments(self) -> tuple[str, ...]:
@@ -138,6 +141,8 @@ class RequestBuilder:
                 written.append(piece)
         if extra and self.undeclared == "query":
             for argument in extra:
+                if is_credential(argument, self.credential):
+                    return Unsendable(argument, "is none of this tool's: the gateway itself writes what is named so")
                 piece = _query_writer(argument, NO_RULE)(accepted[argument])
                 if isinstance(piece, NoForm):
                     return Unsendable(argument, piece.reason)
@@ -200,14 +205,16 @@ def compile_request(
     required: Collection[str] | None = None,
     headers: tuple[tuple[str, str], ...] = (),
     open_input: bool = False,
+    credential: str | None = None,
 ) -> RequestBuilder | tuple[RequestFault, ...]:
     """Compile `METHOD /path/{placeholder}` and its `send` group, or say everything that is wrong with it.
 
     `arguments` maps each input property to its schema document; `required` names those every accepted input holds (a
     placeholder's argument must be one); `base_path` is the path of the backend's URL; `headers` are fixed ones such as
-    another `Accept`; `open_input` says that undeclared arguments may come.
+    another `Accept`; `open_input` says that undeclared arguments may come;
+    `credential` is the query name that the backend's `auth` writes, which no argument may bear.
     """
-    draft = Draft(method, path, dict(sends), body, arguments, required, open_input)
+    draft = Draft(method, path, dict(sends), body, arguments, required, open_input, credential)
     faults = draft.faults()
     if faults:
         return tuple(faults)
@@ -238,6 +245,7 @@ def compile_request(
         fixed_headers=tuple(headers),
         rules=dict(sends),
         warnings=tuple(draft.warnings),
+        credential=credential,
     )
 
 

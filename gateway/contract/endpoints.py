@@ -168,6 +168,7 @@ class EndpointReader:
             idempotent=_idempotent(shape),
             required=arguments.required,
             open_input=_is_open(arguments),
+            credential=backend.auth.query.name if backend and backend.auth and backend.auth.query else None,
             headers=(("Accept", "*/*"),) if shape.kind == "media" else (),
         )
         if isinstance(builder, RequestBuilder):

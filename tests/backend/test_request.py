@@ -281,3 +281,34 @@ def test_any_number_keeps_its_value_on_the_wire(number: float) -> None:
     assert (int(text) if text.lstrip("-").isdigit() else float(text)) == number
     assert json.loads(posted.body or b"")["b"] == number
     assert "+" not in text
+
+
+@pytest.mark.parametrize(
+    ("argument", "rule"),
+    [("tok", R()), ("Tok", R()), ("b", R(name="tok")), ("tok[]", R()), ("b", R(name="tok", style="deepObject"))],
+)
+def test_no_declared_argument_stands_beside_the_credential_in_the_query(argument: str, rule: SendRule) -> None:
+    schema = O if rule.style else S
+    faults = compile_request("GET", "/", {argument: rule}, None, {argument: schema}, backend="b", credential="tok")
+    assert isinstance(faults, tuple)
+    assert [fault.path for fault in faults] == [("send", argument)]
+    assert "`auth.query`" in faults[0].message
+
+
+def test_no_undeclared_argument_stands_beside_the_credential_in_the_query() -> None:
+    builder = compile_request("GET", "/", {}, None, {"a": S}, backend="b", open_input=True, credential="tok")
+    assert isinstance(builder, RequestBuilder)
+    for argument in ("tok", "TOK", "tok[]"):
+        refused = builder.build({"a": "x", argument: "evil"})
+        assert isinstance(refused, Unsendable), argument
+        assert refused.argument == argument
+    request = builder.build({"a": "x", "token": "fine"})
+    assert not isinstance(request, Unsendable)
+    assert request.target == "/?a=x&token=fine"
+
+
+def test_a_body_or_a_path_may_name_what_the_query_keeps_for_the_credential() -> None:
+    for line in ("POST /", "GET /{tok}"):
+        method, path = line.split()
+        builder = compile_request(method, path, {}, None, {"tok": S}, backend="b", credential="tok", required=["tok"])
+        assert isinstance(builder, RequestBuilder), line
