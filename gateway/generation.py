@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from gateway.catalog.advertise import Advertised, advertise, catalog_digest
+from gateway.catalog.descriptors import Described, described
 from gateway.contract.model import Contract, Endpoint
 from gateway.projection import Projection
 
@@ -37,6 +38,7 @@ class Generation:
     #: One catalog per surface and set of visible tools, made when it is first asked for and the same ever after.
     _catalogs: dict[tuple[str, tuple[str, ...]], Catalog] = field(repr=False, default_factory=dict)
     _unscoped: dict[str, Catalog] = field(repr=False, default_factory=dict)
+    _described: dict[str, Mapping[str, Described]] = field(repr=False, default_factory=dict)
 
     def catalog(self, surface: str, scopes: frozenset[str] | None) -> Catalog:
         """What a surface lists to a principal; equal sets of visible tools share one catalog."""
@@ -57,6 +59,22 @@ class Generation:
         """The tool of that name on that surface, where the principal may know of it."""
         endpoint = self._tools.get((surface, name))
         return endpoint if endpoint is not None and may_use(endpoint, scopes) else None
+
+    def described(self, surface: str) -> Mapping[str, Described]:
+        """The catalog's descriptors of every tool on a surface, by tool name; made when first asked for, and kept."""
+        known = self._described.get(surface)
+        if known is None:
+            characters = self.contract.gateway.catalog.description
+            known = self._described[surface] = {
+                tool_name(endpoint): described(
+                    endpoint,
+                    self._advertised[endpoint.id],
+                    self.contract.backends[endpoint.backend],
+                    characters=characters,
+                )
+                for endpoint in self.visible(surface, None)
+            }
+        return known
 
     def visible(self, surface: str, scopes: frozenset[str] | None) -> tuple[Endpoint, ...]:
         """The tools of a surface that a principal may know of, sorted by name."""

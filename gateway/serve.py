@@ -11,7 +11,7 @@ import logging
 import signal
 import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -21,6 +21,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from gateway.backend.client import BackendClient
+from gateway.backend.health import Health
 from gateway.call.outcome import Call, Outcome
 from gateway.contract.model import Backend, Contract, Listener, Passthrough
 from gateway.contract.values import Address
@@ -36,7 +37,7 @@ from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import DriftLog
-from gateway.telemetry.metrics import BackendStates, ToolMetrics
+from gateway.telemetry.metrics import BackendStates, CatalogSizes, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 
 log = logging.getLogger("toolview")
@@ -60,8 +61,10 @@ class Serving:
         self.metrics = ToolMetrics(self.registry)
         self.passthrough_metrics = PassthroughMetrics(self.registry)
         self.client = BackendClient(contract.backends.values())
+        self.health = Health(contract.backends.values(), self.client.send)
         BackendStates(
             self.registry,
+            self.health.last,
             self.client.in_flight,
             lambda: {name: state.value for name, state in self.client.breakers().items()},
         )
@@ -71,6 +74,7 @@ class Serving:
         told = (self.metrics.observe, DriftLog().observe, *observers)
         self.gateway = Gateway(generation, self.client.send, self.projections, told, trace=trace)
         self._mcp = McpSurface(self.gateway)
+        CatalogSizes(self.registry, lambda: self.gateway.generation)
         self.relays: list[Relay] = []
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
@@ -87,7 +91,7 @@ class Serving:
                     await self._listen_passthrough(name, backend, backend.passthrough)
             principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
             await self._listen("tools", contract.gateway.tools, self._tool_routes(), principals)
-            admin = admin_routes(self.gateway, self.registry, self._health)
+            admin = admin_routes(self.gateway, self.registry, self.health.states)
             # on loopback whoever runs the host may look; off it metrics ask for a key as tools do
             open_to_all = contract.gateway.admin.listen.loopback
             await self._listen("admin", contract.gateway.admin, admin, (lambda: None) if open_to_all else principals)
@@ -163,9 +167,6 @@ class Serving:
             for endpoint in contract.endpoints.values()
             if endpoint.backend == name and "http" in endpoint.expose
         )
-
-    async def _health(self) -> Mapping[str, bool | None]:
-        return dict.fromkeys(self.gateway.generation.contract.backends)
 
 
 async def serve(contract: Contract, *observers: Observer) -> PortTaken | None:

@@ -26,6 +26,7 @@ ROOMS = {
     "gateway.catalog": 3,
     "gateway.backend.destination": 3,
     "gateway.backend.client": 3,
+    "gateway.backend.health": 3,
     "gateway.generation": 4,
     "gateway.call.outcome": 3,
     "gateway.call.hooks": 4,

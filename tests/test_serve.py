@@ -166,6 +166,8 @@ async def test_after_ten_calls_the_bytes_are_right_to_the_byte_and_failures_add_
     assert found["toolview_tool_duration_seconds_count", "list_people"] == 12
     assert found["toolview_backend_duration_seconds_count", "list_people"] == 11
     assert found["toolview_contract_info", contract.digest] == 1
+    assert found["toolview_tool_catalog_bytes", "list_people", "standard"] > 0
+    assert found["toolview_tool_catalog_bytes", "list_people", "compact"] > 0
     assert found["toolview_config_last_reload_successful",] == 1
     assert found["toolview_calls_in_flight", "api"] == 0
     assert found["toolview_breaker_state", "api"] == 0

@@ -99,6 +99,15 @@ def unknown_tool(nearest: Sequence[str]) -> Failure:
     )
 
 
+def must_be_confirmed() -> Failure:
+    """The contract wants a person asked first (`tool.mcp.confirm`), and nothing here can ask one."""
+    return failure(
+        Code.FORBIDDEN,
+        "This tool asks a person first, and the gateway cannot ask one over MCP; nothing was sent.",
+        hint="Tell the person what you would have called, and let them do it.",
+    )
+
+
 def refused_arguments(violations: Sequence[Violation]) -> Failure:
     """The input breaks its schema: field, rule and repair of each fault, and nothing was sent."""
     first = violations[0]

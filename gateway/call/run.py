@@ -77,6 +77,8 @@ def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
     if endpoint is None:
         nearest = generation.nearest(call.tool, call.surface, call.scopes)
         return Outcome(call, UNKNOWN, failure.unknown_tool(nearest))
+    if call.surface == "mcp" and endpoint.tool is not None and endpoint.tool.mcp and endpoint.tool.mcp.confirm:
+        return Outcome(call, call.tool, failure.must_be_confirmed())
     replaced = run_before(generation.contract.gateway.hooks.before, call, endpoint)
     if isinstance(replaced, Failure):
         return Outcome(call, call.tool, replaced)

@@ -173,8 +173,37 @@ def _warn(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
             f"{count} no `tool.safety_tier`, so the catalog lists {'them' if len(untold) > 1 else 'it'} as `write`;"
             " write `pure`, `read`, `write` or `exec`",
         )
+    _warn_of_later(reading)
     for section in ("schemas", "endpoints"):
         _warn_of_placeholders(reading, reading.files.merged.get(section), (section,))
+
+
+#: Keys that are read and checked, and on which this version does not act: whoever writes one is told so.
+_LATER: tuple[tuple[str, ...], ...] = (
+    ("gateway", "auth", "jwt"),
+    ("gateway", "auth", "oauth"),
+    ("gateway", "limits", "per_principal"),
+    ("gateway", "ledger"),
+    ("endpoints", "*", "durable"),
+    ("endpoints", "*", "tool", "ui"),
+    ("endpoints", "*", "tool", "mcp", "confirm"),
+)
+
+
+def _warn_of_later(reading: Reading) -> None:
+    for pattern in _LATER:
+        for path in _found(reading.files.merged, pattern):
+            more = "; until it does, the tool is refused on MCP" if pattern[-1] == "confirm" else ""
+            reading.warn(path, f"`{path[-1]}` is checked, and this version does not act on it yet{more}")
+
+
+def _found(node: Json, pattern: tuple[str, ...], at: Path = ()) -> Iterator[Path]:
+    if not pattern:
+        yield at
+    elif isinstance(node, dict):
+        for key in list(node) if pattern[0] == "*" else [pattern[0]]:
+            if key in node:
+                yield from _found(node[key], pattern[1:], (*at, key))
 
 
 def _warn_of_placeholders(reading: Reading, node: Json, path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import marshal
 import os
+import re
 import resource
 import signal
 import socket
@@ -29,6 +30,7 @@ if __name__ == "__main__":
 # All that a worker needs is imported before the projections folder comes first on the path: a file of the operator's
 # named like one of Python's own must not reach us.
 import jmespath
+from jmespath.functions import Functions, signature
 
 from gateway.json_text import NotJson, encode, parse
 
@@ -204,7 +206,23 @@ def _function(reference: str) -> Function:
 
 def _jmespath(expression: str) -> Function:
     parsed = jmespath.compile(expression)
-    return lambda full, ctx: parsed.search({"full": full, "input": ctx.input, "source": ctx.source})
+    return lambda full, ctx: parsed.search({"full": full, "input": ctx.input, "source": ctx.source}, JMESPATH)
+
+
+class JsonFunctions(Functions):
+    """JMESPath's own functions, where jmespath reads Python's numbers and the specification names JSON's."""
+
+    @signature({"types": []})
+    def _func_to_number(self, arg: Any) -> Any:
+        if type(arg) is str and _NUMBER(arg):
+            value = parse(arg.encode())
+            return None if isinstance(value, NotJson) else value
+        return arg if type(arg) in (int, float) else None
+
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").fullmatch
+#: What every expression is searched with, here and in the gateway itself.
+JMESPATH = jmespath.Options(custom_functions=JsonFunctions())
 
 
 def describe(name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
@@ -224,7 +242,7 @@ def describe(name: str, files: Mapping[str, bytes]) -> dict[str, Any]:
 
 def _import_fault(name: str, error: BaseException, files: Mapping[str, bytes]) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and (name + ".").startswith(error.name + "."):
-        return f"module {name!r} is not found"
+        return f"module {name!r} is not found; put it into the projections folder, or mend the name"
     place = _last_place(error, files)
     if isinstance(error, ModuleNotFoundError):
         return f"module {name!r} imports {error.name!r}, which is not found{place}"

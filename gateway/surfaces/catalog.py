@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.catalog.descriptors import Described, described, discovery, listing
+from gateway.catalog.descriptors import Described, discovery, listing
 from gateway.catalog.openapi import openapi
 from gateway.gateway import Gateway
 from gateway.generation import Catalog, Generation, may_use
@@ -51,11 +51,7 @@ class Pages:
         self.generation = generation
         contract = generation.contract
         self.settings = contract.gateway.catalog
-        self._tools: dict[str, Described] = {}
-        endpoints = {each.tool.name: each for each in generation.visible(SURFACE, None) if each.tool is not None}
-        for name, tool in generation.catalog(SURFACE, None).by_name.items():
-            backend = contract.backends[endpoints[name].backend]
-            self._tools[name] = described(endpoints[name], tool, backend, characters=self.settings.description)
+        self._tools = generation.described(SURFACE)
         self._names = {tool.tool_id: name for name, tool in self._tools.items()}
         self._kept: dict[tuple[Any, ...], Page] = {}
         # What anyone may see decides, so that a tool nobody is shown moves no byte of what is public.

@@ -164,20 +164,42 @@ class ToolMetrics(Collector):
         return Histogram(name, about, ["tool"], registry=registry, buckets=_SECONDS)
 
 
+class CatalogSizes(Collector):
+    """What listing each tool costs, in bytes of its descriptor."""
+
+    def __init__(self, registry: CollectorRegistry, current: Callable[[], Generation]) -> None:
+        self._current = current
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        sizes = GaugeMetricFamily("toolview_tool_catalog_bytes", "What listing a tool costs.", labels=["tool", "view"])
+        for tool, texts in self._current().described("mcp").items():
+            sizes.add_metric([tool, "standard"], len(texts.standard))
+            sizes.add_metric([tool, "compact"], len(texts.compact))
+        yield sizes
+
+
 class BackendStates(Collector):
     """What is so now, asked at each scrape: calls under way and breakers, by backend."""
 
     def __init__(
         self,
         registry: CollectorRegistry,
+        up: Callable[[], Mapping[str, bool | None]],
         in_flight: Callable[[], Mapping[str, int]],
         breakers: Callable[[], Mapping[str, str]],
     ) -> None:
+        self._up = up
         self._in_flight = in_flight
         self._breakers = breakers
         registry.register(self)
 
     def collect(self) -> Iterator[Metric]:
+        ups = GaugeMetricFamily("toolview_backend_up", "1 where the last health check was well.", labels=["backend"])
+        for backend, up in self._up().items():
+            if up is not None:
+                ups.add_metric([backend], float(up))
+        yield ups
         calls = GaugeMetricFamily("toolview_calls_in_flight", "Tool calls at the backend now.", labels=["backend"])
         for backend, count in self._in_flight().items():
             calls.add_metric([backend], count)

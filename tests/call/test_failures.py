@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,25 @@ async def test_a_known_credential_is_left_out_in_the_forms_it_is_sent_in_too(
     outcome = await ended(tmp_path, http(body, status=400), more=f", auth: {{{auth}}}")
     assert outcome.failure is not None
     assert outcome.failure.error.endswith("You sent (credential left out) to me.")
+
+
+def test_the_page_of_failures_has_every_code_with_its_status() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs/failures.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \| (\w+)", page, re.MULTILINE)
+    assert [(code.word, str(code.status)) for code in Code] == [(word, status) for word, status, _ in rows]
+    for code, (_, _, told) in zip(Code, rows, strict=True):
+        assert told in ("408", "where") or (told == "yes") is code.retryable
+
+
+async def test_a_tool_that_wants_a_person_asked_is_refused_on_mcp_and_said_at_load(tmp_path: Path) -> None:
+    contract = CONTRACT.replace(
+        "description: Writes.", 'description: Writes.\n        tool: {{mcp: {{confirm: "Write?"}}}}'
+    )
+    async with backend(http({})) as api:
+        loaded = accepted(tmp_path, contract.format(url=api.url, more=""))
+        async with running(loaded) as gateway:
+            refused = await gateway.call("write", surface="mcp")
+            elsewhere = await gateway.call("write", surface="agent")
+    assert (refused.code, elsewhere.code) == ("FORBIDDEN", "ok")
+    assert len(api.received) == 1
+    assert any(warning.path == "endpoints.write.tool.mcp.confirm" for warning in loaded.warnings)
