@@ -14,6 +14,7 @@ from jmespath.functions import Functions
 from jmespath.lexer import Lexer
 
 from gateway.projection.model import Projected, Projection, ProjectionFault, Reason
+from gateway.projection.worker import JMESPATH
 
 ROOT = ("full", "input", "source")
 MAX_LENGTH = 64 * 1024
@@ -55,7 +56,7 @@ def search(projection: Projection, root: dict[str, Any], max_nodes: int) -> Proj
     None where the result has more nodes than `max_nodes`: somebody with a clock must do it.
     """
     try:
-        found = projection.parsed.search(root)
+        found = projection.parsed.search(root, JMESPATH)
         copy = _Copy(max_nodes).of(found)
     except _TooMany:
         return None

@@ -75,7 +75,7 @@ def test_an_expression_shows(expression: str, full: Any, shown: Any) -> None:
 FAULTS = [
     ("sort_by(full, &a)", [{"a": 1}, {"a": "x"}], Reason.RAISED, "JMESPathTypeError: In function sort_by()"),
     ("length(full)", 1, Reason.RAISED, "JMESPathTypeError: In function length()"),
-    ("to_number('nan')", {}, Reason.NOT_JSON, "the result holds NaN or Infinity"),
+    ("sum(full)", [1e308, 1e308], Reason.NOT_JSON, "the result holds NaN or Infinity"),
     ("[&full]", {}, Reason.NOT_JSON, "the result holds an expression reference"),
 ]
 
@@ -132,3 +132,42 @@ def _compiled(expression: str) -> Projection:
 
 def _search(expression: str, full: Any) -> Projected | ProjectionFault | None:
     return search(_compiled(expression), {"full": full, "input": {"limit": 25}, "source": "mcp"}, 1000)
+
+
+NUMBERS = [
+    ("12", 12),
+    ("-0.5e-3", -0.0005),
+    ("1E2", 100.0),
+    ("123456789012345678901234567890", 123456789012345678901234567890),
+    ("1_000", None),
+    (" 1 ", None),
+    ("1\n", None),
+    ("\uff11\uff12", None),
+    ("\u0661", None),
+    ("+1", None),
+    ("01", None),
+    (".5", None),
+    ("5.", None),
+    ("0x10", None),
+    ("NaN", None),
+    ("Infinity", None),
+    ("1e400", None),
+    ("9" * 5000, None),
+    ("", None),
+    ("\ud800", None),
+    (7, 7),
+    (7.5, 7.5),
+    (True, None),
+    (None, None),
+    ([1], None),
+    ({}, None),
+]
+
+
+@pytest.mark.parametrize(("value", "number"), NUMBERS)
+def test_to_number_takes_what_json_calls_a_number_and_nothing_else(value: Any, number: Any) -> None:
+    projection = compile_jmespath("to_number(full)")
+    assert isinstance(projection, Projection)
+    found = search(projection, {"full": value, "input": {}, "source": "mcp"}, 1000)
+    assert isinstance(found, Projected)
+    assert (type(found.value), found.value) == (type(number), number)
