@@ -132,7 +132,7 @@ class EndpointReader:
             self.reading.refuse(path, f"an answer of `kind: {shape.kind}` has no JSON Schema; take `output` out")
             return None
         if not _is_map_by_status(shape.output):
-            schema = self.schemas.compile(shape.output, path)
+            schema = self.schemas.compile_output(shape.output, path)
             return None if schema is None else {"2XX": schema}
         outputs: dict[str, Schema] = {}
         whole = True
@@ -142,7 +142,7 @@ class EndpointReader:
                 self.reading.refuse((*path, status), message)
                 whole = False
             elif node is not None:
-                schema = self.schemas.compile(node, (*path, status))
+                schema = self.schemas.compile_output(node, (*path, status))
                 whole = whole and schema is not None
                 if schema is not None:
                     outputs[status] = schema

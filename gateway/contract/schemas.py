@@ -10,7 +10,7 @@ from gateway import json_text
 from gateway.contract.references import Files, Home, Target
 from gateway.contract.refusal import Path
 from gateway.json_pointer import pointer_of
-from gateway.schema import Schema, SchemaFault, bundle, compile_schema
+from gateway.schema import Schema, SchemaFault, bundle, compile_schema, faults_of_cutting
 from gateway.schema.keywords import subschemas
 from gateway.schema.relation import Fits, Unknown, fits_slice
 
@@ -36,6 +36,7 @@ class Schemas:
         self._targets: dict[str, Target] = {}
         self._rebased: dict[Target, Json] = {}
         self._slices: dict[tuple[int, int], Fits] = {}
+        self._cutting: dict[int, tuple[SchemaFault, ...]] = {}
         self._met_refused = False
 
     def compile(self, node: Json, path: Path) -> Schema | None:
@@ -69,6 +70,17 @@ class Schemas:
     def compile_input(self, node: Json, path: Path) -> Schema | None:
         """The schema of an endpoint's arguments: an object, closed where it does not say otherwise."""
         return self.compile(closed({} if node is None else node), path)
+
+    def compile_output(self, node: Json, path: Path) -> Schema | None:
+        """The schema of an answer, by which it is cut too: refused where that would leak, or break what it promises."""
+        schema = self.compile(node, path)
+        if schema is None:
+            return None
+        if id(schema) not in self._cutting:  # held by `_compiled`
+            self._cutting[id(schema)] = faults_of_cutting(schema.document)
+        faults = self._cutting[id(schema)]
+        self._refuse(faults, node, path)
+        return None if faults else schema
 
     def _compile(self, rebased: Json) -> Schema | tuple[SchemaFault, ...]:
         key = json_text.encode(rebased)

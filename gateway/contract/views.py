@@ -38,7 +38,7 @@ def read_view(
 ) -> View | None:
     """The compiled view; None where a part that it needs was refused."""
     reading = reader.reading
-    shown = None if written.output is None else reader.schemas.compile(written.output, (*path, "output"))
+    shown = None if written.output is None else reader.schemas.compile_output(written.output, (*path, "output"))
     project = _projection(reader, written, (*path, "project"))
     defaults = dict(written.defaults or {})
     if not defaults and written.output is None and written.project is None and not reading.faulted(path):

@@ -7,6 +7,7 @@ from gateway.json_pointer import pointer_of
 from gateway.schema.bundle import bundle
 from gateway.schema.relation import Fits, No, Unknown, Yes, fits, fits_slice
 from gateway.schema.schema import Schema, compile_schema
+from gateway.schema.stripped import faults_of_cutting
 from gateway.schema.violation import SchemaFault, Violation
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Yes",
     "bundle",
     "compile_schema",
+    "faults_of_cutting",
     "fits",
     "fits_slice",
     "pointer_of",
