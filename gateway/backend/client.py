@@ -236,14 +236,14 @@ def _is_stale(protocol: ResponseHandler) -> bool:
 
 
 async def _first_answer(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
-    """The first answer that is no interim one; 101 without having asked for it is no answer to anything."""
+    """The first answer that is no interim one; 101 unasked, or a status below 100, is no answer to anything."""
     for _ in range(_MOST_INTERIM):
         message, payload = await protocol.read()
         if message.code >= 200:
             return message, payload
-        if message.code == 101:
+        if message.code == 101 or message.code < 100:
             break
-    raise HttpProcessingError(message="interim answers only")
+    raise HttpProcessingError(message="no final answer")
 
 
 @contextmanager

@@ -131,6 +131,8 @@ FAULTS: list[tuple[str, Script, Silence]] = [
         answering(head("Upgrade: x", "Connection: upgrade", status="101 Switching Protocols"), then="hang"),
         Silence.UNDECODABLE,
     ),
+    ("sends a status that is none", answering(b"HTTP/1.1 000 X\r\n\r\n", then="hang"), Silence.UNDECODABLE),
+    ("sends a status below 100", answering(b"HTTP/1.1 099 X\r\n\r\n", then="hang"), Silence.UNDECODABLE),
     ("sends interim answers only", answering(INTERIM, then="hang"), Silence.UNDECODABLE),
     ("sends a body for ever", endless, Silence.TOO_LARGE),
     ("announces too much", answering(head("Content-Length: 99999999999"), then="hang"), Silence.TOO_LARGE),
