@@ -11,8 +11,8 @@ from gateway.contract.references import Files, Home, Target
 from gateway.contract.refusal import Path
 from gateway.json_pointer import pointer_of
 from gateway.schema import Schema, SchemaFault, bundle, compile_schema, faults_of_cutting
+from gateway.schema.fit import Fits, Unknown, fits_slice
 from gateway.schema.keywords import subschemas
-from gateway.schema.relation import Fits, Unknown, fits_slice
 
 Json = Any
 

@@ -14,7 +14,7 @@ from gateway.contract.refusal import Path, nearest, quoted
 from gateway.contract.schemas import Schemas
 from gateway.projection import Projection, compile_jmespath, import_python
 from gateway.schema import Schema
-from gateway.schema.relation import No, Unknown
+from gateway.schema.fit import No, Unknown
 
 Json = Any
 

@@ -5,7 +5,7 @@ The only room that speaks JSON Schema. It knows no contract, no call, no file an
 
 from gateway.json_pointer import pointer_of
 from gateway.schema.bundle import bundle
-from gateway.schema.relation import Fits, No, Unknown, Yes, fits, fits_slice
+from gateway.schema.fit import Fits, No, Unknown, Yes, fits, fits_slice
 from gateway.schema.schema import Schema, compile_schema
 from gateway.schema.stripped import faults_of_cutting
 from gateway.schema.violation import SchemaFault, Violation

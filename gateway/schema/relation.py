@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gateway.schema.fit import Fits, No, Unknown, Yes
 from gateway.schema.relation_graph import Graph, Unclear
 from gateway.schema.relation_moves import Fact
 from gateway.schema.relation_plain import plainly_fits
@@ -25,33 +26,6 @@ _FRAMES = 20_000
 _LONG = 12
 #: Steps of a search: what a load may spend on one question, and on one that only may help another.
 _MANY, _FEW = 10_000, 300
-
-
-@dataclass(frozen=True, slots=True)
-class Yes:
-    """Every value of the one satisfies the other."""
-
-
-@dataclass(frozen=True, slots=True)
-class No:
-    """A value of the one that the other refuses."""
-
-    #: Where, as `people[].name`; "" is the root.
-    path: str
-    #: Valid under the one, and refused by the other.
-    counterexample: Any
-    #: One sentence for whoever wrote the schemas.
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Neither was shown; the reason says what stood in the way."""
-
-    reason: str
-
-
-Fits = Yes | No | Unknown
 
 
 def fits(

@@ -1,0 +1,58 @@
+"""Whether one schema fits another: what the answer may be, and the two questions; the search is loaded when needed.
+
+Most slices of most contracts fit plainly, and a gateway that serves only such ones need not load what searches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.schema.relation_plain import plainly_fits
+from gateway.schema.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """Every value of the one satisfies the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """A value of the one that the other refuses."""
+
+    #: Where, as `people[].name`; "" is the root.
+    path: str
+    #: Valid under the one, and refused by the other.
+    counterexample: Any
+    #: One sentence for whoever wrote the schemas.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither was shown; the reason says what stood in the way."""
+
+    reason: str
+
+
+Fits = Yes | No | Unknown
+
+
+def fits(narrow: Any, wide: Any, *, formats: str = "annotate", **more: Any) -> Fits:
+    """Whether every JSON value valid under `narrow` satisfies `wide`; see `relation.fits`."""
+    from gateway.schema import relation
+
+    return relation.fits(narrow, wide, formats=formats, **more)
+
+
+def fits_slice(full: Schema, view: Schema, *, formats: str = "annotate", **more: Any) -> Fits:
+    """Whether every full answer, stripped by its own schema and then cut to what the view declares, satisfies the view.
+
+    A counterexample is a full answer that is valid and of which the view refuses what is left.
+    """
+    if plainly_fits(full.document, view.document):
+        return Yes()
+    from gateway.schema import relation
+
+    return relation.fits_slice(full, view, formats=formats, **more)
