@@ -90,8 +90,10 @@ def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
 def _check(arguments: argparse.Namespace, _: list[str]) -> int:
     from gateway.contract.load import load
     from gateway.contract.model import Contract
+    from gateway.contract.refusal import printable
 
     loaded = load(Path(arguments.contract))
+    name = printable(arguments.contract)
     faults = loaded.warnings if isinstance(loaded, Contract) else loaded
     if arguments.format == "json":
         accepted = isinstance(loaded, Contract)
@@ -101,9 +103,9 @@ def _check(arguments: argparse.Namespace, _: list[str]) -> int:
         for fault in faults:
             print(f"{'warning: ' if isinstance(loaded, Contract) else ''}{fault}")
         if isinstance(loaded, Contract):
-            print(f"{arguments.contract}: accepted, {len(loaded.endpoints)} endpoints")
+            print(f"{name}: accepted, {len(loaded.endpoints)} endpoints")
         else:
-            print(f"{arguments.contract}: refused, {len(faults)} fault{'s' if len(faults) > 1 else ''}")
+            print(f"{name}: refused, {len(faults)} fault{'s' if len(faults) > 1 else ''}")
     return 0 if isinstance(loaded, Contract) else 1
 
 

@@ -73,7 +73,7 @@ def shown_schema(endpoint: Endpoint) -> Schema | None:
 
 
 def show_full(full: Json, schema: Schema, *, holds: bool) -> Shown | Broken | NotJsonValue:
-    """The full answer as it stands; `holds` says that it was already found valid."""
+    """The full answer as it stands; `holds` says that it was already found valid as it stands."""
     if not holds and (violations := schema.check(full)):
         return Broken(tuple(violations))
     return _encoded(full)

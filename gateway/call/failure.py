@@ -17,6 +17,7 @@ from gateway.call.outcome import Code, Failure
 from gateway.contract.model import Backend, DeclaredError, Endpoint
 from gateway.json_pointer import follow
 from gateway.schema import Violation
+from gateway.schema.keywords import TYPES
 
 #: The most characters of a backend's own words that a caller is shown.
 SHOWN_CHARACTERS = 500
@@ -52,6 +53,12 @@ _WORDS = {
 _VERIFY_FIRST = "The effect may have happened all the same: verify it before you call again."
 
 _LEFT_OUT = "(credential left out)"
+#: The name with which a sentence of a schema begins.
+_NAMED = re.compile(r"`((?:[^`]|`(?! is ))*)`(?= is )")
+#: Rules that speak of what a value holds, and rules that expect a bare JSON type.
+_OF_PARTS = re.compile(r"(min|max)(Items|Properties|Length|Contains)|uniqueItems|unevaluatedItems|contains")
+_BARE = frozenset(("anyOf", "oneOf", "type"))
+
 _HTML = re.compile(r"<\s*(?:!doctype|/?[a-z][a-z0-9]*[\s>/])", re.IGNORECASE)
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 #: `db1:5432/people?x=1`, `10.0.0.7:8080`: an address that names no scheme. `12:30` and `row:15` are none.
@@ -114,7 +121,7 @@ def refused_arguments(violations: Sequence[Violation]) -> Failure:
     more = f" ({len(violations) - 1} more under details.)" if len(violations) > 1 else ""
     return failure(
         Code.VALIDATION_ERROR,
-        f"The arguments were refused and nothing was sent: {field_name(first.pointer)} {first.message}{more}",
+        f"The arguments were refused and nothing was sent: {told(first, 'input')}{more}",
         {"violations": [_shown_violation(violation) for violation in violations]},
     )
 
@@ -170,7 +177,7 @@ def answer_invalid(violations: Sequence[Violation]) -> Failure:
     first = violations[0]
     return failure(
         Code.BACKEND_ANSWER_INVALID,
-        f"The backend's answer breaks its declared output: {field_name(first.pointer)} {first.message}",
+        f"The backend's answer breaks its declared output: {told(first, 'answer')}",
         {"violations": [{**_shown_violation(violation), "found": violation.found} for violation in violations[:5]]},
         "The arguments are not at fault; another record may be readable.",
     )
@@ -249,9 +256,31 @@ def retry_after(answer: Answer) -> int | str | None:
     return value if re.fullmatch(r"[A-Za-z]{3}, [0-9A-Za-z: ]{10,40}", value) else None
 
 
-def field_name(pointer: str) -> str:
-    """How a sentence names a place: `limit`, `people/0/name`, or the whole."""
-    return f"`{pointer[1:]}`" if pointer else "the whole"
+def told(violation: Violation, whole: str) -> str:
+    """A violation as one sentence that names its place: `limit`, `people/0/name`, or the whole input or answer."""
+    place, message = violation.pointer[1:], violation.message
+    named = _NAMED.match(message)
+    if violation.rule in ("required", "dependentRequired") and named:  # the name is not in the pointer
+        return f"`{place}/{named[1]}`{message[named.end() :]}" if place else message
+    if violation.rule in ("additionalProperties", "unevaluatedProperties") and named:
+        return f"`{place}`{message[named.end() :]}"
+    subject = f"`{place}`" if violation.pointer else f"the whole {whole}"
+    if message.startswith("expected "):
+        expected = message.removeprefix("expected ")
+        return f"{subject} is expected {_verb(violation.rule, expected)}{expected}"
+    return f"{subject} {message}" if message.startswith(("fits ", "breaks ")) else f"{subject}: {message}"
+
+
+def _verb(rule: str, expected: str) -> str:
+    """What stands before what is expected of a value, so that a sentence comes of it."""
+    if expected.startswith("to "):
+        return ""
+    if _OF_PARTS.fullmatch(rule):
+        return "to have "
+    first = expected.split(",")[0].split(" ")[0]
+    if rule in _BARE and first in TYPES and first != "null":
+        return "to be an " if first[0] in "aio" else "to be a "
+    return "to be "
 
 
 class _Told:

@@ -45,8 +45,10 @@ class Full:
     schema: Schema
     #: The value's own JSON text in UTF-8, where it is at hand because nothing was stripped.
     text: bytes | None
-    #: Whether it was found valid; False only under `validate: observe`.
+    #: Whether it was found valid, before anything was stripped; False only under `validate: observe`.
     holds: bool
+    #: Whether something was stripped, so that what is left may break the schema in its turn.
+    cut: bool = False
     stripped: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
 
@@ -123,7 +125,7 @@ def read_answer(
     kept = schema.cut(value)
     stripped = tuple(schema.undeclared(value)) if trace and kept is not value else ()
     text = answer.body if kept is value and charset is None and answer.body[:1] in b"{[" else None
-    return Full(prepared, answer, kept, schema, text, not violations, stripped, seen)
+    return Full(prepared, answer, kept, schema, text, not violations, kept is not value, stripped, seen)
 
 
 def projection_of(full: Full) -> Projection | None:
@@ -150,7 +152,10 @@ def conclude(full: Full, projected: Projected | ProjectionFault | None = None, s
     elif declared is not None and declared.output is not None:
         shown = view.show_slice(full.value, schema)
     else:
-        shown = view.show_full(full.value, schema, holds=full.holds)
+        shown = view.show_full(full.value, schema, holds=full.holds and not full.cut)
+        if isinstance(shown, view.Broken) and full.holds:
+            why = "the answer breaks its declared output once what that does not declare is stripped"
+            return ended.by_fault(f"{why}: {_faults(shown)}")
     if isinstance(shown, view.Shown) and declared is not None and declared.budget is not None:
         sized = view.within_budget(shown, declared.budget, schema)
         if isinstance(sized, view.OverBudget):
@@ -178,8 +183,11 @@ def _shown_schema(full: Full, declared: View | None) -> Schema:
 def _why_broken(broken: view.Broken) -> str:
     if broken.missing:
         return "the projection returned nothing, and the view's schema has no null"
-    faults = "; ".join(f"{failure.field_name(item.pointer)} {item.message}" for item in broken.violations[:5])
-    return f"the view breaks its schema: {faults}"
+    return f"the view breaks its schema: {_faults(broken)}"
+
+
+def _faults(broken: view.Broken) -> str:
+    return "; ".join(failure.told(violation, "answer") for violation in broken.violations[:5])
 
 
 def _headers(call: Call, generation: Generation, endpoint: Endpoint) -> tuple[tuple[str, str], ...]:

@@ -25,7 +25,7 @@ class Refusal:
     message: str
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}: "
+        where = f"{printable(self.file)}:{self.line}:{self.column}: "
         return where + (f"{self.path}: " if self.path else "") + self.message
 
     def as_json(self) -> dict[str, Any]:
@@ -55,7 +55,9 @@ def dotted(path: Path) -> str:
 def quoted(value: Any) -> str:
     """A value of the contract as a refusal shows it: JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return printable(text if len(text) <= 60 else text[:57] + "...")
+    if len(text) > 60:
+        text = text[:56].rstrip("\\") + ('..."' if isinstance(value, str) else "...")
+    return printable(text)
 
 
 def either(words: Iterable[str]) -> str:

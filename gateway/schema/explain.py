@@ -69,7 +69,7 @@ def _told(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> It
         case Kind.AdditionalProperties(unexpected=names) | Kind.UnevaluatedProperties(unexpected=names):
             declared = _declared(document, _written_at(document, error)[:-1])
             for name in names:
-                hint = did_you_mean(name, declared) or _or_one_of(declared)
+                hint = did_you_mean(name, declared, "`") or _or_one_of(declared)
                 message = f"{_quoted(name)} is not declared{hint}"
                 yield _violation(error, document, value, message, name)
         case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
@@ -349,11 +349,12 @@ def _either(types: Iterable[str]) -> str:
 def _shown(value: Any) -> str:
     """A value of the schema, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= 60 else text[:56].rstrip("\\") + ('..."' if isinstance(value, str) else "...")
 
 
 def _quoted(name: Any) -> str:
-    return _shown(name if isinstance(name, str) else str(name))
+    """A name, cut where it is long, and without what would break the line."""
+    return f"`{_shown(str(name))[1:-1]}`"
 
 
 def _counted(count: int, noun: str) -> str:

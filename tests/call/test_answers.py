@@ -147,6 +147,33 @@ async def test_a_full_answer_that_breaks_its_schema_is_the_backends_fault_and_no
     assert outcome.full_bytes == outcome.view_bytes == 0
 
 
+@pytest.mark.parametrize(
+    ("output", "answer", "fault"),
+    [
+        ("{type: object, properties: {name: {}}, minProperties: 2}", {"id": 1, "name": "a"}, "at least 2 keys"),
+        ("{type: object, properties: {name: {}}, not: {maxProperties: 1}}", {"id": 1, "name": "a"}, "`not`"),
+        (
+            "{type: array, items: {type: object, properties: {name: {}}}, uniqueItems: true}",
+            [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}],
+            "items that all differ",
+        ),
+        (
+            "{type: object, allOf: [{properties: {name: {}}, required: [id]}, {properties: {team: {}}}]}",
+            {"id": 1, "name": "a"},
+            "`id` is required and missing",
+        ),
+    ],
+)
+async def test_an_answer_that_breaks_its_schema_once_stripped_is_not_shown_and_told_in_the_log(
+    tmp_path: Path, output: str, answer: Any, fault: str
+) -> None:
+    outcome = await shown(tmp_path, http(answer), output=output)
+    assert outcome.code == "INTERNAL_SERVER_ERROR", outcome.value
+    assert outcome.fault is not None
+    assert outcome.fault.startswith("the answer breaks its declared output once what that does not declare is stripped")
+    assert fault in outcome.fault
+
+
 async def test_observe_counts_the_drift_and_answers_what_the_view_needs(tmp_path: Path) -> None:
     wrong = {"rows": [{"id": 1, "name": None}]}
     card = "view: {output: {type: object, required: [rows], properties: {rows: {type: array, items: {type: object, required: [id], properties: {id: {type: integer}}}}}}}"

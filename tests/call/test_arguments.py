@@ -139,7 +139,7 @@ async def test_stringified_structure_is_decoded_where_it_is_wanted(
 @pytest.mark.parametrize(
     ("tool", "given", "pointer", "rule", "repair"),
     [
-        ("list_items", {"team": "a", "limt": 3}, "/limt", "additionalProperties", 'did you mean "limit"?'),
+        ("list_items", {"team": "a", "limt": 3}, "/limt", "additionalProperties", "did you mean `limit`?"),
         ("list_items", {}, "", "required", "team"),
         ("list_items", {"team": "a", "limit": -1}, "/limit", "minimum", "0"),
         ("list_items", {"team": "a", "limit": 30.5}, "/limit", "type", "integer"),

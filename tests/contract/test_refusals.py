@@ -10,6 +10,7 @@ import pytest
 
 from gateway.contract.load import load
 from gateway.contract.model import Contract
+from gateway.contract.refusal import Refusal, quoted
 from tests.contract.refusals import FILES, expected, refused
 
 #: Class 8 is a permission: a view or an output of another root loads (see test_load).
@@ -136,3 +137,10 @@ def test_a_file_of_thousands_of_faults_takes_time_in_proportion(tmp_path: Path) 
 
     seconds(10)
     assert seconds(3000) < 20 * seconds(300)
+
+
+def test_what_is_cut_keeps_its_quotation_mark_and_a_name_of_two_lines_stays_on_one() -> None:
+    assert re.fullmatch(r'"a+\.\.\."', quoted("a" * 100))
+    assert quoted("a" * 100).count('"') == 2
+    assert len(quoted("a" * 100)) <= 60
+    assert str(Refusal("a\nb.yaml", 1, 1, "", "x")) == "a\\u000ab.yaml:1:1: x"

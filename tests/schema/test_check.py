@@ -33,19 +33,19 @@ TOLD: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
         CLOSED,
         {"limti": 1},
         [
-            ("/limti", "additionalProperties", '"limti" is not declared; did you mean "limit"?'),
-            ("", "required", '"team" is required and missing'),
+            ("/limti", "additionalProperties", "`limti` is not declared; did you mean `limit`?"),
+            ("", "required", "`team` is required and missing"),
         ],
     ),
     (
         CLOSED,
         {"team": "x", "zzz": 1},
-        [("/zzz", "additionalProperties", '"zzz" is not declared; declared are "team" and "limit"')],
+        [("/zzz", "additionalProperties", "`zzz` is not declared; declared are `team` and `limit`")],
     ),
     (
         {"allOf": [{"properties": {"limit": {}}}], "unevaluatedProperties": False},
         {"limti": 1},
-        [("/limti", "unevaluatedProperties", '"limti" is not declared; did you mean "limit"?')],
+        [("/limti", "unevaluatedProperties", "`limti` is not declared; did you mean `limit`?")],
     ),
     ({"type": ["string", "null"]}, 1, [("", "type", "expected null or string, found integer")]),
     (
@@ -82,12 +82,12 @@ TOLD: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
     (
         {"propertyNames": {"maxLength": 2}},
         {"abc": 1},
-        [("", "propertyNames", 'the key "abc" is not allowed: expected at most 2 characters, found string of 3')],
+        [("", "propertyNames", "the key `abc` is not allowed: expected at most 2 characters, found string of 3")],
     ),
     (
         {"dependentRequired": {"a": ["b"]}},
         {"a": 1},
-        [("", "dependentRequired", '"b" is required beside "a" and missing')],
+        [("", "dependentRequired", "`b` is required beside `a` and missing")],
     ),
     ({"properties": {"a": False}}, {"a": 1}, [("/a", "false", "nothing is allowed here, found integer")]),
     ({"enum": []}, 1, [("", "enum", "nothing is allowed here, found integer")]),
