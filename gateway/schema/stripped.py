@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.schema.keywords import Path, subschemas
+from gateway.schema.keywords import MANY, NAMED, ONE, Path, subschemas
 from gateway.schema.place import Document, Part
 from gateway.schema.violation import SchemaFault
 
 #: Keywords whose schemas judge the value of the schema that holds them.
 _IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"))
 _COMPOSING = _IN_PLACE | {"$ref"}
+#: Keywords without which a schema has no fault of these, nor has anything below it.
+_LEADING = ONE | MANY | NAMED | {"$ref"}
+_NEVER_CUT_BY = frozenset(("$defs", "definitions", "not", "propertyNames", "contentSchema"))
 #: Keywords that say what items there are beyond `prefixItems`.
 _OF_FURTHER_ITEMS = ("items", "unevaluatedItems")
 
@@ -77,7 +80,7 @@ def _below(document: Document, part: Part, alone: bool, listed: bool) -> Iterato
         yield inner, alone and inner is in_place, listed
     for path, held in subschemas(node, part.path):
         keyword = path[len(part.path)]
-        if not isinstance(held, dict) or keyword in ("$defs", "definitions", "not", "propertyNames", "contentSchema"):
+        if not isinstance(held, dict) or held.keys().isdisjoint(_LEADING) or keyword in _NEVER_CUT_BY:
             continue
         inner = document.part(path, held)
         if keyword in _IN_PLACE:
