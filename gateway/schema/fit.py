@@ -49,8 +49,8 @@ def fits(narrow: Any, wide: Any, *, formats: str = "annotate", **more: Any) -> F
 def fits_slice(full: Any, view: Any, *, formats: str = "annotate", **more: Any) -> Fits:
     """Whether every full answer, stripped by its own schema and then cut to what the view declares, satisfies the view.
 
-    Both are compiled schemas, or documents that may still turn out to be none. A counterexample is a full answer that is
-    valid and of which the view refuses what is left.
+    Both are compiled schemas, or documents that may still turn out to be none. A counterexample is a full answer that
+    is valid and of which the view refuses what is left.
     """
     # only of a compiled schema is it known that every word in it is honoured
     if isinstance(full, Schema) and isinstance(view, Schema) and plainly_fits(full.document, view.document):
