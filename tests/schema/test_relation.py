@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.schema import compile_schema
-from gateway.schema.relation import No, Unknown, Yes, fits
+from gateway.schema.fit import No, Unknown, Yes
+from gateway.schema.relation import fits
 from gateway.schema.schema import Schema
 
 STRING, INTEGER, NUMBER, NULL = ({"type": kind} for kind in ("string", "integer", "number", "null"))

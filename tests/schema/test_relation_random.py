@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.schema.relation import Fits, No, Yes, fits, fits_slice
+from gateway.schema.fit import Fits, No, Yes
+from gateway.schema.relation import fits, fits_slice
 from gateway.schema.schema import Schema, compile_schema
 
 NAMES = ("a", "b", "c", "x-1")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.schema import compile_schema
-from gateway.schema.relation import No, Unknown, Yes, fits_slice
+from gateway.schema.fit import No, Unknown, Yes
+from gateway.schema.relation import fits_slice
 from gateway.schema.schema import Schema
 from tests.schema.test_relation import ANY, INTEGER, NULL, STRING, obj, rows, tagged
 
