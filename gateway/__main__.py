@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import codecs
+import errno
 import gc
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +24,78 @@ DEFAULT_CONTRACT = "config/gateway.yaml"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; answers its exit code: 0, 1 for a refusal or a failed call, 2 for usage."""
     gc.disable()  # what is imported and loaded stays; looking through it again and again costs a fifth of a start
-    arguments, rest = _parser().parse_known_args(argv)
-    if rest and arguments.command is not _call:
-        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    _prepare_streams()
     try:
-        code: int = arguments.command(arguments, rest)
+        try:
+            return _command(argv)
+        finally:
+            sys.stdout.flush()  # what cannot be written is known here, and not when nobody is left to say it
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 1
+    except OSError as fault:
+        if fault.errno not in _UNWRITABLE:
+            raise
+        _give_up_stdout()
+        with suppress(OSError):
+            return _said(f"the output cannot be written: {fault.strerror}")
+        return 1
+
+
+#: What writing to a disk that is full, over its quota or broken fails with.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def _command(argv: Sequence[str] | None) -> int:
+    arguments, rest = _parser().parse_known_args(argv)
+    if rest and arguments.command is not _call:
+        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    code: int = arguments.command(arguments, rest)
     return code
 
 
+def _prepare_streams() -> None:
+    """Make the standard streams fit to use: all there, input in UTF-8, and able to take any character.
+
+    A closed one is an empty one; else the next socket would get its number, and what is printed would go there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
+    codecs.register_error("toolview.escape", _escaped)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="toolview.escape")
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors == "strict":
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def _escaped(fault: UnicodeError) -> tuple[str, int]:
+    """What an output's encoding lacks, as JSON escapes it: what is printed as JSON stays JSON."""
+    if not isinstance(fault, UnicodeEncodeError):
+        raise fault
+    return json.dumps(fault.object[fault.start : fault.end])[1:-1], fault.end
+
+
+def _give_up_stdout() -> None:
+    """Let what is left in the buffer go nowhere, so that the interpreter does not fail on it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("toolview", description="A declared view of an HTTP API for agents.")
+    parser = argparse.ArgumentParser(
+        "toolview", description="A declared view of an HTTP API for agents.", allow_abbrev=False
+    )
     parser.add_argument("--version", action="version", version=f"toolview {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace, list[str]], int], about: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=about, description=about)
+        added = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         added.set_defaults(command=run)
         return added
 

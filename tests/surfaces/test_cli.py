@@ -105,12 +105,16 @@ CONTRACT = """
 SECRET = "planted-secret-7f3a"
 
 
-def toolview(*words: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def toolview(
+    *words: str, cwd: Path, stdin: str = "", streams: str = "", encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[str]:
+    """Run the command; `streams` is what a shell does to its standard streams first."""
     root = str(Path(__file__).parent.parent.parent)
-    environment = {**os.environ, "PLANTED_KEY": SECRET, "PYTHONPATH": root}
+    environment = {**os.environ, "PLANTED_KEY": SECRET, "PYTHONPATH": root, "PYTHONIOENCODING": encoding}
     return subprocess.run(
-        [sys.executable, "-m", "gateway", *words],
+        ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-m", "gateway", *words],
         cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=60, check=False,
+        encoding="utf-8",
     )  # fmt: skip
 
 
@@ -200,3 +204,75 @@ async def test_tools_lists_names_surfaces_and_descriptions(tmp_path: Path) -> No
     listed = json.loads(toolview("tools", "--format", "json", cwd=tmp_path).stdout)
     assert [tool["name"] for tool in listed] == ["hidden", "read"]
     assert list(listed[1]["outputSchema"]["properties"]) == ["id"]
+
+
+PLAIN = """
+    version: 1
+    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}}
+    backends: {api: {url: URL}}
+    endpoints:
+      read:
+        request: GET /read
+        description: Reads “é” and 😀.
+        expose: [cli]
+        input: {type: object, properties: {c: {type: string}, h: {type: string}, conf: {type: string}}}
+        output: {type: object, properties: {name: {type: string}}}
+"""
+
+
+async def test_a_closed_standard_stream_is_an_empty_one(tmp_path: Path) -> None:
+    async with backend(lambda _: http({"name": "a"})) as api:
+        written(tmp_path, PLAIN.replace("URL", api.url))
+        for streams in (">&-", "<&-", "2>&-", "<&- >&- 2>&-"):
+            ended = await asyncio.to_thread(toolview, "call", "read", cwd=tmp_path, streams=streams)
+            assert (ended.returncode, ended.stderr) == (0, ""), streams
+            assert ended.stdout == ("" if ">&-" in streams.replace("2>&-", "") else '{"name":"a"}\n'), streams
+        failed = await asyncio.to_thread(toolview, "call", "nothing", cwd=tmp_path, streams="2>&-")
+        assert (failed.returncode, failed.stdout) == (1, "")
+        nothing = await asyncio.to_thread(toolview, "call", "read", "-", cwd=tmp_path, streams="<&-")
+        assert nothing.returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("words", [("tools",), ("tools", "--format", "json"), ("check",), ("schema",)])
+def test_a_full_disk_is_one_line_and_a_failure(tmp_path: Path, words: tuple[str, ...]) -> None:
+    written(tmp_path, PLAIN.replace("URL", "http://127.0.0.1:1"))
+    ended = toolview(*words, cwd=tmp_path, streams=">/dev/full")
+    assert ended.returncode == 1
+    assert ended.stderr == "toolview: the output cannot be written: No space left on device\n"
+    assert toolview(*words, cwd=tmp_path, streams=">/dev/full 2>&1").returncode == 1
+
+
+async def test_what_an_output_s_encoding_lacks_is_escaped_and_json_stays_json(tmp_path: Path) -> None:
+    async with backend(lambda _: http({"name": "é😀"})) as api:
+        written(tmp_path, PLAIN.replace("URL", api.url))
+        listed = await asyncio.to_thread(toolview, "tools", "--format", "json", cwd=tmp_path, encoding="ascii")
+        assert json.loads(listed.stdout)[0]["description"] == "Reads “é” and 😀."
+        listed = await asyncio.to_thread(toolview, "tools", cwd=tmp_path, encoding="ascii")
+        assert "\\u201c\\u00e9\\u201d and \\ud83d\\ude00" in listed.stdout
+        told = await asyncio.to_thread(
+            toolview, "call", "read", "-", cwd=tmp_path, stdin='{"c": "é"}', encoding="ascii"
+        )
+    assert api.received[0].target == "/read?c=%C3%A9"
+    assert told.stdout.isascii()
+    assert json.loads(told.stdout) == {"name": "é😀"}
+
+
+def test_stdin_that_is_no_utf_8_is_said_in_a_sentence(tmp_path: Path) -> None:
+    written(tmp_path, PLAIN.replace("URL", "http://127.0.0.1:1"))
+    (tmp_path / "bad").write_bytes(b'{"c": "\xff"}')
+    ended = toolview("call", "read", "-", cwd=tmp_path, streams="<bad")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("toolview: the arguments are not JSON")
+
+
+async def test_an_argument_is_no_abbreviation_of_a_flag_of_ours(tmp_path: Path) -> None:
+    async with backend(lambda _: http({"name": "a"})) as api:
+        written(tmp_path, PLAIN.replace("URL", api.url))
+        for name in ("c", "h", "conf"):
+            ended = await asyncio.to_thread(toolview, "call", "read", f"--{name}", "chocolate", cwd=tmp_path)
+            assert (ended.returncode, ended.stdout) == (0, '{"name":"a"}\n'), ended.stderr
+        assert [received.target for received in api.received] == [
+            f"/read?{name}=chocolate" for name in ("c", "h", "conf")
+        ]
+    assert toolview("tools", "--for", "json", cwd=tmp_path).returncode == 2
