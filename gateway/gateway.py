@@ -15,7 +15,7 @@ from gateway.backend.exchange import Send
 from gateway.call import failure
 from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
-from gateway.call.outcome import Call, Code, Outcome
+from gateway.call.outcome import Call, Code, Failure, Outcome
 from gateway.call.run import UNKNOWN, Full, run_call
 from gateway.generation import Generation
 from gateway.projection import Projected, Projection, ProjectionFault
@@ -73,6 +73,13 @@ class Gateway:
         finally:
             if entered:
                 self._admission.leave()
+        self._tell(outcome, generation)
+        return outcome
+
+    def refuse(self, call: Call, failed: Failure, generation: Generation | None = None) -> Outcome:
+        """End a call that a surface could not read, before any of it ran; it is told to all who watch, as any other."""
+        generation = generation or self.generation
+        outcome = Outcome(call, _label(call, generation), failed)
         self._tell(outcome, generation)
         return outcome
 

@@ -9,7 +9,8 @@ from typing import Any
 from aiohttp import web
 
 from gateway import json_text
-from gateway.call.outcome import Call, Outcome
+from gateway.call.failure import failure
+from gateway.call.outcome import Call, Code, Outcome
 from gateway.catalog.advertise import Advertised
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Catalog
@@ -89,22 +90,28 @@ def _calling(gateway: Gateway) -> Handler:
         if body is None:
             return too_large(limit)
         arguments = json_text.parse(body) if body.strip() else {}
-        if isinstance(arguments, json_text.NotJson):
-            return problem(400, "BAD_REQUEST", f"The body is not JSON: {arguments.reason}.")
-        if not isinstance(arguments, dict):
-            return problem(400, "BAD_REQUEST", "The body is the arguments: one JSON object.")
         call_id = request.headers.get("X-Tool-Call-Id", "")
         call = Call(
             request.path[len(PREFIX) :],
-            arguments,
+            arguments if isinstance(arguments, dict) else {},
             SURFACE,
             call_id if _CALL_ID(call_id) else new_call_id(),
             {name.lower(): value for name, value in request.headers.items()},
             scopes,
         )
-        return _response(await gateway.run(call, generation), generation.catalog(SURFACE, scopes))
+        if isinstance(arguments, dict):
+            outcome = await gateway.run(call, generation)
+        else:
+            outcome = gateway.refuse(call, failure(Code.BAD_REQUEST, _why_no_arguments(arguments)), generation)
+        return _response(outcome, generation.catalog(SURFACE, scopes))
 
     return call_tool
+
+
+def _why_no_arguments(body: Any) -> str:
+    if isinstance(body, json_text.NotJson):
+        return f"The body is not JSON, and nothing was sent: {body.reason}."
+    return "The body is the arguments, one JSON object; nothing was sent."
 
 
 def _response(outcome: Outcome, catalog: Catalog) -> web.Response:
