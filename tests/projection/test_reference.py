@@ -102,7 +102,10 @@ def test_a_module_that_does_not_import_is_refused_with_the_line(tmp_path: Path, 
 
 
 def test_a_module_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert import_python("absent.inner:card", tmp_path) == "module 'absent.inner' is not found; put it into the projections folder, or mend the name"
+    assert (
+        import_python("absent.inner:card", tmp_path)
+        == "module 'absent.inner' is not found; put it into the projections folder, or mend the name"
+    )
     assert import_python("a:b", tmp_path / "no") == f"the projections folder {str(tmp_path / 'no')!r} does not exist"
 
 
