@@ -36,9 +36,13 @@ class Fault:
     message: str
     repair: str
 
+    @property
+    def said(self) -> str:
+        """Where, what and what to write; what is said of a comment stands at no path."""
+        return f"{f'{self.path}: ' if self.path else ''}{self.message}; {self.repair}"
+
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}: "
-        return f"{where}{f'{self.path}: ' if self.path else ''}{self.message}; {self.repair} [{self.rule}]"
+        return f"{self.file}:{self.line}:{self.column}: {self.said} [{self.rule}]"
 
     def as_json(self) -> dict[str, Json]:
         return {
@@ -184,10 +188,7 @@ def as_json(faults: tuple[Fault, ...]) -> str:
 
 def as_annotations(faults: tuple[Fault, ...]) -> str:
     """For GitHub: one workflow command for each fault."""
-    said = [
-        annotation(Level.WARNING, each.file, each.line, each.rule, f"{each.path}: {each.message}; {each.repair}")
-        for each in faults
-    ]
+    said = [annotation(Level.WARNING, each.file, each.line, each.rule, each.said) for each in faults]
     return "\n".join(said)
 
 

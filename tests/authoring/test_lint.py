@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.authoring.lint import Fault, Loaded, lint
+from gateway.authoring.lint import Fault, Loaded, as_annotations, lint
 from gateway.authoring.rules import RULES
 from tests.rig import contract_at
 
@@ -259,3 +259,9 @@ def test_the_page_of_rules_names_each_with_its_reason_and_repair() -> None:
 def test_faults_are_json_too(tmp_path: Path) -> None:
     (fault,) = linted(tmp_path, tool(consumers=""))
     assert json.loads(json.dumps(fault.as_json()))["rule"] == "named-consumer"
+
+
+def test_a_fault_of_a_comment_is_annotated_without_a_path(tmp_path: Path) -> None:
+    (fault,) = linted(tmp_path, tool(consumers="[till] # lint: allow named-consumer one is named"))
+    assert (fault.rule, fault.path) == ("allow-unused", "")
+    assert as_annotations((fault,)).endswith(f"title=allow-unused::{fault.message}; {fault.repair}")
