@@ -21,13 +21,15 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     options.add_argument("--quick", action="store_true", help="a few seconds, to see that the harness works")
     quick = options.parse_args().quick
-    core = _one_core()
     report = {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
-        "machine": _machine() | {"core": core},
+        "machine": _machine(),
     }
-    report |= {"versions": {name: version(name) for name in _OURS}, "tool_call": measure(QUICK if quick else Effort())}
+    report |= {
+        "versions": {name: version(name) for name in _OURS},
+        "tool_call": measure(QUICK if quick else Effort(), _one_core),
+    }
     print(_table(report))
     print(f"\nWritten to {_write(report)}")
     return 0

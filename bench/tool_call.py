@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +46,11 @@ class Effort:
 QUICK = Effort(starts=1, rounds=3, seconds=0.5, calls=500)
 
 
-def measure(effort: Effort) -> dict[str, Any]:
-    """Run everything against one backend process; figures by server name, and what each server is."""
+def measure(effort: Effort, on_one_core: Callable[[], object]) -> dict[str, Any]:
+    """Run everything against one backend process; figures by server name, and what each server is.
+
+    Starts are measured on all cores, as they happen in life, and calls after `on_one_core`.
+    """
     python = _scratch_python()
     backend_port = free_port()
     backend = Server(
@@ -56,6 +60,7 @@ def measure(effort: Effort) -> dict[str, Any]:
         servers = [(_toolview(backend_port), _CARD), (_fastmcp(python, backend_port), RECORD)]
         figures: dict[str, dict[str, Any]] = {server.name: {} for server, _ in servers}
         _measure_starts([server for server, _ in servers], effort, figures)
+        on_one_core()
         _measure_calls(servers, effort, figures)
     return {"figures": figures, "peer": _peer_version(python)}
 
@@ -88,8 +93,9 @@ def _measure_calls(
         for server, _ in servers:
             done[server.name] += volleys(crowds[server.name], _CALLS, effort.seconds / 4)
         _interleave_crowds([server for server, _ in servers], crowds, effort, figures, done)
-        for server, connection in lines:
-            drive(connection, _CALLS, 0, calls=max(0, effort.calls - done[server.name]))
+        for server, _ in lines:
+            with Connection(_tools_port(server)) as connection:  # the first ones were idle for too long by now
+                drive(connection, _CALLS, 0, calls=max(0, effort.calls - done[server.name]))
             figures[server.name] |= {
                 "calls": max(effort.calls, done[server.name]),
                 "resident_bytes": server.resident_bytes(),

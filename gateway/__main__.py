@@ -7,10 +7,12 @@ import asyncio
 import codecs
 import errno
 import gc
+import importlib
 import io
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -131,7 +133,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
+    # aiohttp reads the system's certificates while it is imported; meanwhile the contract can be read
+    aside = threading.Thread(target=importlib.import_module, args=("aiohttp",))
+    aside.start()
     contract = _load(arguments.contract)
+    aside.join()
     if contract is None:
         return 1
     from gateway.serve import serve

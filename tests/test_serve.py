@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.contract.model import Contract
 from gateway.contract.values import Address
 from gateway.serve import PortTaken, Serving
-from tests.rig import Received, accepted, backend, http
+from tests.rig import Received, accepted, backend, contract_at, http
 
 LISTENERS = "gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}"
 CONTRACT = """
@@ -229,6 +229,19 @@ async def test_admin_off_loopback_asks_for_a_key_but_not_its_probes(tmp_path: Pa
                 ]
             ]
     assert statuses == [401, 200, 200, 200]
+
+
+def test_two_keys_that_are_the_same_are_refused(tmp_path: Path) -> None:
+    key = hashlib.sha256(b"k1").hexdigest()
+    keys = f"[{{name: a, sha256: {key}, scopes: [x]}}, {{name: a, sha256: {key.upper()}, scopes: [y]}}]"
+    text = (
+        CONTRACT.replace("VIEW", "")
+        .format(url="http://127.0.0.1:1")
+        .replace("gateway: {", f"gateway: {{auth: {{keys: {keys}}}, ")
+    )
+    refusals = contract_at(tmp_path, text)
+    assert isinstance(refusals, tuple)
+    assert [refusal.path for refusal in refusals] == ["gateway.auth.keys[1].name", "gateway.auth.keys[1].sha256"]
 
 
 async def test_only_declared_lets_declared_requests_through_and_no_other(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from gateway import __version__, json_text
 from gateway.catalog.advertise import Advertised
 from gateway.contract.model import Backend, Contract, Endpoint
+from gateway.contract.secrets import Secret
 from gateway.schema.widen import widen
 
 Json = Any
@@ -106,7 +107,9 @@ def shortened(text: str, characters: int) -> str:
 
 
 def _has_credential(backend: Backend) -> bool:
-    return backend.auth is not None or any(name.lower() in _CREDENTIALS for name in backend.headers)
+    return backend.auth is not None or any(
+        name.lower() in _CREDENTIALS or isinstance(value, Secret) for name, value in backend.headers.items()
+    )
 
 
 def _text(descriptor: Mapping[str, Json]) -> bytes:

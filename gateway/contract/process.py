@@ -23,9 +23,24 @@ def read_gateway(reading: Reading, written: Json) -> Gateway:
     """The process's own settings; the defaults where something was refused."""
     shape = reading.shape(GatewayWritten, {} if written is None else written, ("gateway",), moved.GATEWAY)
     shape = shape or GatewayWritten()
+    _check_keys(reading, shape)
     folder = _projections_folder(reading, shape.projections)
     settings = {key: getattr(shape, key) for key in GatewayWritten.model_fields}
     return Gateway(**{**settings, "projections": folder, "hooks": _hooks(reading, shape.hooks, folder)})
+
+
+def _check_keys(reading: Reading, gateway: GatewayWritten) -> None:
+    """Each caller has a key and a name of its own; of two that are the same one would be lost without a word."""
+    seen: dict[tuple[str, str], int] = {}
+    for index, key in enumerate(gateway.auth.keys if gateway.auth is not None else ()):
+        for field, value in (("sha256", key.sha256.lower()), ("name", key.name)):
+            first = seen.setdefault((field, value), index)
+            if first != index:
+                reading.refuse(
+                    ("gateway", "auth", "keys", index, field),
+                    f"this is already the {'key' if field == 'sha256' else 'name'} of `keys[{first}]`;"
+                    f" give each caller its own, with all its scopes",
+                )
 
 
 def read_backends(reading: Reading, written: Json, gateway: Gateway) -> dict[str, Backend]:
