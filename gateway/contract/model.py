@@ -4,8 +4,7 @@ Groups of keys that need no compiling are pydantic shapes and are used as they w
 dataclass that `load` builds. Knows no YAML, no file and no socket.
 """
 
-from __future__ import annotations
-
+# Annotations are evaluated as they stand (no `from __future__`): pydantic would compile each text anew at every start.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
