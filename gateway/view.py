@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway import json_text
-from gateway.contract.model import Budget, Endpoint, View
+from gateway.contract.model import Budget, View
 from gateway.json_pointer import follow, parts_of
 from gateway.schema import Schema, Violation
 
@@ -62,14 +62,6 @@ def fill_defaults(view: View | None, arguments: Mapping[str, Json]) -> dict[str,
         if name not in filled:
             filled[name] = copy.deepcopy(value)
     return filled
-
-
-def shown_schema(endpoint: Endpoint) -> Schema | None:
-    """The schema that a tool advertises and its answer keeps: the view's, else the full one, else none (point 4)."""
-    if endpoint.output is None:
-        return None
-    view = endpoint.tool.view if endpoint.tool else None
-    return view.output if view is not None and view.output is not None else endpoint.output
 
 
 def show_full(full: Json, schema: Schema, *, holds: bool) -> Shown | Broken | NotJsonValue:

@@ -53,12 +53,6 @@ def masked(node: Any) -> Any:
     return [masked(item) for item in node] if isinstance(node, list) else node
 
 
-def placeholder(text: str) -> str | None:
-    """The first placeholder of a text, as it may be shown."""
-    found = _PLACEHOLDER.search(text)
-    return None if found is None or found.group(0) == "$${" else _shown(found.group(0))
-
-
 def _resolved(text: str, path: Path, environment: Mapping[str, str], report: Report) -> str:
     whole = True
 

@@ -279,6 +279,30 @@ async def test_a_call_by_code_keeps_the_full_answer_and_gets_no_view_default(tmp
     assert (await shown(tmp_path, http(ROWS), tool=tool)).value == {"rows": []}
 
 
+@pytest.mark.requirement("196-5-code-keeps-full")
+async def test_code_in_this_process_invokes_a_tool_by_name_with_or_without_its_view(tmp_path: Path) -> None:
+    text = """
+        version: 1
+        backends: {api: {url: URL}}
+        endpoints:
+          one:
+            request: GET /one
+            description: One.
+            expose: [cli]
+            output: {type: object, properties: {a: {type: integer}, b: {type: integer}}}
+            tool: {name: t, view: {output: {type: object, properties: {a: {type: integer}}}}}
+    """
+    async with (
+        backend(http({"a": 1, "b": 2})) as api,
+        running(accepted(tmp_path, text.replace("URL", api.url))) as gateway,
+    ):
+        full = await gateway.gateway.invoke("t", {})
+        card = await gateway.gateway.invoke("t", {}, view=True)
+        unknown = await gateway.gateway.invoke("u", {})
+    assert (full.value, card.value) == ({"a": 1, "b": 2}, {"a": 1})
+    assert (full.call.surface, unknown.code) == ("cli", "UNKNOWN_TOOL")
+
+
 class TestBudget:
     VIEW = "output: {type: object, required: [rows], properties: {rows: {type: array, items: {type: object, properties: {id: {type: integer}}}}, cut: {type: object, properties: {shown: {type: integer}, total: {type: integer}}}}}, project: {jmespath: '{rows: full.rows[].{id: id}}'}"
     MANY: ClassVar[dict[str, Any]] = {"rows": [{"id": number, "name": "x"} for number in range(1000, 1100)]}
