@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gateway.backend.exchange import Send
 from gateway.call import failure
@@ -17,7 +19,8 @@ from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Failure, Outcome
 from gateway.call.run import UNKNOWN, Full, run_call
-from gateway.generation import Generation
+from gateway.contract.refusal import Refusal
+from gateway.generation import Generation, Reload
 from gateway.projection import Projected, Projection, ProjectionFault
 from gateway.projection.runner import ProjectionRunner
 
@@ -45,6 +48,22 @@ class Gateway:
         self._projections = projections
         self._observers = tuple(observers)
         self._trace = trace
+        now = time.time()
+        self.last_reload = Reload(now, True, generation.contract.digest, accepted_at=now)
+        #: By what the calls of an earlier contract are sent, while there are any.
+        self._earlier: WeakKeyDictionary[Generation, Send] = WeakKeyDictionary()
+
+    def adopt(self, generation: Generation, send: Send, *, trace: bool = False) -> None:
+        """Serve another contract from now on. A call that read the one before ends on it, and is sent by its `send`."""
+        self._earlier[self.generation] = self._send
+        self.generation, self._send, self._trace = generation, send, trace
+        now = time.time()
+        self.last_reload = Reload(now, True, generation.contract.digest, accepted_at=now)
+
+    def refuse_reload(self, refusals: Sequence[Refusal]) -> None:
+        """A load was refused: nothing changes but what is said of it."""
+        last = self.last_reload
+        self.last_reload = Reload(time.time(), False, last.digest, tuple(refusals), last.accepted_at)
 
     @property
     def in_flight(self) -> int:
@@ -54,6 +73,7 @@ class Gateway:
     async def run(self, call: Call, generation: Generation | None = None) -> Outcome:
         """One call to its one Outcome; never raises but `asyncio.CancelledError`, which is counted as an ending too."""
         generation = generation or self.generation
+        send = self._send if generation is self.generation else self._earlier.get(generation, self._send)
         limits = generation.contract.gateway.limits
         entered = False
         try:
@@ -61,7 +81,7 @@ class Gateway:
             outcome = (
                 _overloaded(call, generation)
                 if not entered
-                else await run_call(call, generation, self._send, self._project, trace=self._trace)
+                else await run_call(call, generation, send, self._project, trace=self._trace)
             )
         except asyncio.CancelledError:
             self._tell(_aborted(call, generation), generation)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from gateway.catalog.advertise import Advertised, advertise, catalog_digest
 from gateway.catalog.descriptors import Described, described
 from gateway.contract.model import Contract, Endpoint
+from gateway.contract.refusal import Refusal
 from gateway.projection import Projection
 
 #: The surfaces on which an endpoint is a tool; `http` is the backend's own.
@@ -28,7 +29,7 @@ class Catalog:
     by_name: Mapping[str, Advertised]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Generation:
     """A contract that is being served."""
 
@@ -91,6 +92,20 @@ class Generation:
         """Names like the given one, among those the principal may know of."""
         names = [tool_name(endpoint) for endpoint in self.visible(surface, scopes)]
         return difflib.get_close_matches(name[:64], names, n=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """How the last load of the contract ended, the one at the start included."""
+
+    #: Seconds since the epoch.
+    at: float
+    ok: bool
+    #: Of the contract that is served since, which a refused load leaves as it was.
+    digest: str
+    refusals: tuple[Refusal, ...] = ()
+    #: When a load was last accepted.
+    accepted_at: float = 0.0
 
 
 def index(contract: Contract) -> Generation:

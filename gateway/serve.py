@@ -10,7 +10,6 @@ import errno
 import logging
 import signal
 import ssl
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from gateway.surfaces.http import Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import DriftLog
-from gateway.telemetry.metrics import BackendStates, CatalogSizes, ToolMetrics
+from gateway.telemetry.metrics import BackendStates, CatalogSizes, LastReload, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 
 log = logging.getLogger("toolview")
@@ -75,6 +74,7 @@ class Serving:
         self.gateway = Gateway(generation, self.client.send, self.projections, told, trace=trace)
         self._mcp = McpSurface(self.gateway)
         CatalogSizes(self.registry, lambda: self.gateway.generation)
+        LastReload(self.registry, lambda: self.gateway.last_reload)
         self.relays: list[Relay] = []
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
@@ -98,7 +98,6 @@ class Serving:
         except _CannotListen as fault:
             await self.stop(0)
             return PortTaken(str(fault))
-        self.metrics.loaded(self.gateway.generation, time.time())
         return None
 
     async def stop(self, grace: float) -> None:

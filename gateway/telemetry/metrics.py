@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from gateway.call.outcome import OK, Outcome
-from gateway.generation import Generation
+from gateway.generation import Generation, Reload
 
 #: The most different paths that one tool's series may name; all further ones are counted under "other".
 PATHS_PER_TOOL = 100
@@ -72,15 +72,6 @@ class ToolMetrics(Collector):
             ["tool", "path"],
             registry=registry,
         )
-        self._contract = Gauge("toolview_contract_info", "The contract being served.", ["digest"], registry=registry)
-        self._reloaded = Gauge(
-            "toolview_config_last_reload_successful", "Whether the last load was accepted.", registry=registry
-        )
-        self._reloaded_at = Gauge(
-            "toolview_config_last_reload_success_timestamp_seconds",
-            "When a load was last accepted.",
-            registry=registry,
-        )
         self._series: dict[tuple[str, str], _ToolSeries] = {}
         self._paths: dict[str, set[str]] = {}
 
@@ -129,17 +120,6 @@ class ToolMetrics(Collector):
         for path in outcome.stripped:
             self._stripped.labels(outcome.tool, self._bounded(outcome.tool, _INDEX.sub("[]", path))).inc()
 
-    def loaded(self, generation: Generation, now: float) -> None:
-        """A contract was accepted at `now` (seconds since the epoch) and is served from here on."""
-        self._contract.clear()
-        self._contract.labels(generation.contract.digest).set(1)
-        self._reloaded.set(1)
-        self._reloaded_at.set(now)
-
-    def refused(self) -> None:
-        """A reload was refused; the contract before it is still served."""
-        self._reloaded.set(0)
-
     def _new_series(self, key: tuple[str, str]) -> _ToolSeries:
         tool = key[0]
         series = self._series[key] = _ToolSeries(
@@ -162,6 +142,24 @@ class ToolMetrics(Collector):
     @staticmethod
     def _histogram(name: str, about: str, registry: CollectorRegistry) -> Histogram:
         return Histogram(name, about, ["tool"], registry=registry, buckets=_SECONDS)
+
+
+class LastReload(Collector):
+    """Which contract is served, and how the last load ended."""
+
+    def __init__(self, registry: CollectorRegistry, last: Callable[[], Reload]) -> None:
+        self._last = last
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        last = self._last()
+        info = GaugeMetricFamily("toolview_contract_info", "The contract being served.", labels=["digest"])
+        info.add_metric([last.digest], 1)
+        yield info
+        name = "toolview_config_last_reload_successful"
+        yield GaugeMetricFamily(name, "Whether the last load was accepted.", value=float(last.ok))
+        name = "toolview_config_last_reload_success_timestamp_seconds"
+        yield GaugeMetricFamily(name, "When a load was last accepted.", value=last.accepted_at)
 
 
 class CatalogSizes(Collector):
