@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.catalog.publish import published
 from tests.catalog.test_publish import DOCUMENTS, VALUES
-from tests.surfaces.mcp import typescript
+from tests.surfaces.mcp import javascript
 
 Json = Any
 _BATCHES = st.lists(st.tuples(DOCUMENTS, st.lists(VALUES, min_size=1, max_size=8)), min_size=40, max_size=40)
@@ -34,7 +34,7 @@ def every_valid_value_is_taken(batch: list[tuple[Json, list[Json]]]) -> None:
         )
         for document, values in batch
     ]
-    verdicts = asyncio.run(typescript.run("check.mjs", stdin=asked))
+    verdicts = asyncio.run(javascript.run("check.mjs", stdin=asked))
     assert [question for question, taken in zip(asked, verdicts, strict=True) if not all(taken)] == []
 
 

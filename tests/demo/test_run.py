@@ -17,7 +17,7 @@ from typing import Literal
 import psutil
 from mcp import Client
 
-from tests.surfaces.mcp import typescript
+from tests.surfaces.mcp import javascript
 
 NAMES = ["broken_report", "create_person", "get_person", "list_people", "search_people", "slow_report"]
 ROOT = Path(__file__).parent.parent.parent
@@ -82,7 +82,7 @@ async def test_the_official_clients_list_and_call_the_running_demo() -> None:
                 assert one.structured_content is not None
                 assert one.structured_content["name"] == people[0]["name"]
                 assert (await client.call_tool("broken_report", {})).is_error
-        ran = await typescript.run("client.mjs", url, 'list_people={"team":"platform"}', "slow_report")
+        ran = await javascript.run("client.mjs", url, 'list_people={"team":"platform"}', "slow_report")
         assert ran["tools"] == NAMES
         assert ran["results"]["list_people"]["structuredContent"] == result.structured_content
         assert ran["results"]["slow_report"]["isError"] is True

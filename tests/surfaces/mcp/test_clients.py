@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from gateway.call.outcome import Code, Outcome
-from tests.surfaces.mcp import typescript
+from tests.surfaces.mcp import javascript
 from tests.surfaces.mcp.fakes import BIG, ODD, TOOLS, FakeGateway, always, failed, served
 
 Mode = Literal["auto", "legacy"]
@@ -62,7 +62,7 @@ async def test_the_python_client_mirrors_arguments_into_headers(url: str) -> Non
 
 
 async def test_the_typescript_client_lists_and_calls(url: str) -> None:
-    ran = await typescript.run("client.mjs", url, *ODD, "silent", "write", "nope")
+    ran = await javascript.run("client.mjs", url, *ODD, "silent", "write", "nope")
     assert ran["tools"] == sorted(tool.name for tool in TOOLS)
     results = ran["results"]
     for name, (_, output, value) in ODD.items():

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from tests.rig import Backend, Received, accepted, backend, http, running
-from tests.surfaces.mcp import typescript
+from tests.surfaces.mcp import javascript
 from tests.surfaces.mcp.fakes import BIG, served
 
 Json = Any
@@ -121,7 +121,7 @@ async def test_the_typescript_client_gets_it_too_and_the_backend_sees_the_defaul
     served_contract: tuple[str, Backend],
 ) -> None:
     url, behind = served_contract
-    results = (await typescript.run("client.mjs", url, *SHOWN, "ping", "gone"))["results"]
+    results = (await javascript.run("client.mjs", url, *SHOWN, "ping", "gone"))["results"]
     for name, value in SHOWN.items():
         assert "thrown" not in results[name], (name, results[name])
         assert json.loads(results[name]["content"][0]["text"]) == value
