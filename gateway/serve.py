@@ -1,38 +1,46 @@
-"""The composition root: one contract to running listeners, and back down again without a lost answer.
+"""The composition root: one contract to running listeners, to another contract, and back down without a lost answer.
 
-The only file that knows every room. One process for now: relay, tools and admin share an event loop.
+The only file that knows every room.
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import signal
+import socket
 import ssl
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TextIO
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from gateway.backend.client import BackendClient
+from gateway.backend.destination import Destination, destinations
 from gateway.backend.health import Health
 from gateway.call.outcome import Call, Outcome
+from gateway.contract.load import load
 from gateway.contract.model import Backend, Contract, Listener, Passthrough
+from gateway.contract.refusal import Refusal
 from gateway.contract.values import Address
 from gateway.gateway import Gateway, Observer, new_call_id
-from gateway.generation import index
+from gateway.generation import TOOL_SURFACES, Generation, Reload, index
+from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.projection.runner import ProjectionRunner
-from gateway.relay import BackendTls, ListenTls, Relay, Route
+from gateway.relay import BackendTls, ListenTls, Relays, Route
+from gateway.relay.tls import listen_context
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.catalog import catalog_routes
 from gateway.surfaces.cli import SURFACE, Misused, read_arguments
-from gateway.surfaces.http import Routes, listener_server
+from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import DriftLog
@@ -41,19 +49,34 @@ from gateway.telemetry.passthrough import PassthroughMetrics
 
 log = logging.getLogger("toolview")
 
+_T = TypeVar("_T")
+
+
+#: What a listener is called whose address is a backend's pass-through.
+PASSTHROUGH = "passthrough."
+
+#: Reads the contract's files: the contract, or everything that is wrong with it.
+Load = Callable[[], Contract | tuple[Refusal, ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class PortTaken:
-    """A listener's address is in use; the sentence says which and what to do."""
+    """A listener cannot be opened; the sentence says which and what to do."""
 
     message: str
 
 
 class Serving:
-    """A gateway with its listeners. `start` opens them all or none; `stop` drains and closes them."""
+    """A gateway with its listeners. `start` opens them all or none; `reload` changes them; `stop` drains and closes.
 
-    def __init__(self, contract: Contract, *observers: Observer) -> None:
-        generation = index(contract)
+    `load` is how the contract is read again; from its own files unless given.
+    """
+
+    def __init__(self, contract: Contract, *observers: Observer, load: Load | None = None) -> None:
+        plan = plan_of(contract)
+        assert isinstance(plan, Plan), f"ask `plan_of` first: {plan}"
+        self._plan = plan
+        self._load = load or partial(_load_again, contract)
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
@@ -67,54 +90,97 @@ class Serving:
             self.client.in_flight,
             lambda: {name: state.value for name, state in self.client.breakers().items()},
         )
-        limits = contract.gateway.limits
-        self.projections = ProjectionRunner(limits.projection)
-        trace = contract.gateway.log.level == "debug"
+        self.projections = ProjectionRunner(contract.gateway.limits.projection)
         told = (self.metrics.observe, DriftLog().observe, *observers)
-        self.gateway = Gateway(generation, self.client.send, self.projections, told, trace=trace)
+        self.gateway = Gateway(plan.generation, self.client.sender(), self.projections, told, trace=_traces(contract))
         self._mcp = McpSurface(self.gateway)
         CatalogSizes(self.registry, lambda: self.gateway.generation)
         LastReload(self.registry, lambda: self.gateway.last_reload)
-        self.relays: list[Relay] = []
+        self._doors = Doors()
+        self.relays = Relays(self.passthrough_metrics.observer)
+        self._listeners: dict[str, HttpListener] = {}
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
-        self._servers: list[tuple[asyncio.Server, web.Server]] = []
+        self._turns = Turns(self._load_anew)
 
     async def start(self) -> PortTaken | None:
         """Open every listener; where one cannot be, close what was opened and say why."""
-        contract = self.gateway.generation.contract
+        doors = self._doors.open(self._plan.places)
+        if isinstance(doors, Taken):
+            return PortTaken(str(doors))
         await self.client.start()
         await self.projections.start(self.gateway.generation.projections())
-        try:
-            for name, backend in contract.backends.items():
-                if backend.passthrough is not None and backend.url is not None:
-                    await self._listen_passthrough(name, backend, backend.passthrough)
-            principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
-            await self._listen("tools", contract.gateway.tools, self._tool_routes(), principals)
-            admin = admin_routes(self.gateway, self.registry, self.health.states)
+        contract = self.gateway.generation.contract
+        limit = contract.gateway.limits.body
+        principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
+        tools, admin = Manner(contract.gateway.tools, limit), Manner(contract.gateway.admin, limit)
+        self._listeners["tools"] = HttpListener(tools, listener_server(self._tool_routes(), tools, principals))
+        routes = admin_routes(self.gateway, self.registry, self.health.states, self.reload)
+
+        def operators() -> Principals | None:
             # on loopback whoever runs the host may look; off it metrics ask for a key as tools do
-            open_to_all = contract.gateway.admin.listen.loopback
-            await self._listen("admin", contract.gateway.admin, admin, (lambda: None) if open_to_all else principals)
-        except _CannotListen as fault:
-            await self.stop(0)
-            return PortTaken(str(fault))
+            return None if admin.listener.listen.loopback else principals()
+
+        self._listeners["admin"] = HttpListener(admin, listener_server(routes, admin, operators))
+        await self._listen(self._plan, doors)
         return None
+
+    async def reload(self) -> Reload:
+        """Load the contract anew and serve it, or leave everything as it is. Whoever asks while a load runs gets the
+        end of the one after it, which has seen what was written by then."""
+        await self._turns.ask()
+        return self.gateway.last_reload
 
     async def stop(self, grace: float) -> None:
         """Stop accepting, let what is in flight finish within `grace` seconds, then close everything."""
-        for listening, server in self._servers:
-            listening.close()
-            server.pre_shutdown()  # a kept connection that is idle would be waited for
         until = asyncio.get_running_loop().time() + grace
-        # aiohttp waits twice as long as it is told: for a request, then for the task that serves its connection
-        await asyncio.gather(
-            *(relay.stop(grace) for relay in self.relays), *(server.shutdown(grace / 2) for _, server in self._servers)
-        )
+        await self._turns.close()
+        await asyncio.gather(self.relays.stop(grace), *(listener.stop(grace) for listener in self._listeners.values()))
+        self._doors.keep({})
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
                 await self._mcp.drain()
         await self.projections.close()
         await self.client.close()
+
+    async def _load_anew(self) -> None:
+        plan = await _aside(lambda: _planned(self._load()))
+        if isinstance(plan, Plan):
+            doors = self._doors.open(plan.places)
+            if not isinstance(doors, Taken):
+                await self.adopt(plan, doors)
+                log.info("the contract was reloaded", extra={"contract": plan.generation.contract.digest})
+                return
+            plan = (_not_had(doors, plan.generation.contract),)
+        self.gateway.refuse_reload(plan)
+        for refusal in plan:
+            log.error("the contract was refused", extra={"refusal": str(refusal)})
+
+    async def adopt(self, plan: Plan, doors: Mapping[str, Sequence[socket.socket]]) -> None:
+        """Serve another contract from now on, at these doors; calls in flight end on the one before."""
+        contract = plan.generation.contract
+        self.projections.limit(contract.gateway.limits.projection)
+        await self.projections.start(plan.generation.projections())
+        self.gateway.adopt(plan.generation, self.client.use(plan.destinations), trace=_traces(contract))
+        self.health.use(contract.backends.values())
+        self._plan = plan
+        await self._listen(plan, doors)
+
+    async def _listen(self, plan: Plan, doors: Mapping[str, Sequence[socket.socket]]) -> None:
+        contract = plan.generation.contract
+        for name, listener in (("tools", contract.gateway.tools), ("admin", contract.gateway.admin)):
+            await self._listeners[name].adopt(
+                listener, contract.gateway.limits.body, doors[name], plan.contexts.get(name)
+            )
+        await self.relays.adopt(plan.routes, doors)
+        self._doors.keep(plan.places)
+        self.addresses = {
+            name: Address(
+                plan.places[name][0] if name in self._listeners else address_of(doors[name])[0],
+                address_of(doors[name])[1],
+            )
+            for name in plan.places
+        }
 
     def _tool_routes(self) -> Routes:
         parts = (mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway))
@@ -124,65 +190,26 @@ class Serving:
             frozenset(path for part in parts for path in part.public),
         )
 
-    async def _listen(
-        self,
-        name: str,
-        listener: Listener,
-        routes: Routes,
-        principals: Callable[[], Principals | None] = lambda: None,
-    ) -> None:
-        limit = self.gateway.generation.contract.gateway.limits.body
-        server = listener_server(routes, listener, limit, principals)
-        context = _server_tls(listener)
-        address = listener.listen
-        loop = asyncio.get_running_loop()
-        try:
-            listening = await loop.create_server(server, address.host, address.port, ssl=context, backlog=1024)
-        except OSError as fault:
-            raise _CannotListen(name, address, fault) from fault
-        self._servers.append((listening, server))
-        self.addresses[name] = _bound(address, listening.sockets[0].getsockname())
 
-    async def _listen_passthrough(self, name: str, backend: Backend, passthrough: Passthrough) -> None:
-        relay = Relay(
-            _route(name, backend, passthrough, self._declared(name, passthrough)),
-            self.passthrough_metrics.observer(name),
-        )
-        try:
-            host, port = await relay.start()
-        except OSError as fault:
-            raise _CannotListen(f"passthrough of {name}", passthrough.listen, fault) from fault
-        self.relays.append(relay)
-        self.addresses[f"passthrough.{name}"] = Address(host, port)
-
-    def _declared(self, name: str, passthrough: Passthrough) -> tuple[tuple[str, str], ...] | None:
-        """Under `only: declared`, what may pass: method and raw path of each endpoint that exposes `http`."""
-        if passthrough.only == "all":
-            return None
-        contract = self.gateway.generation.contract
-        base = urlsplit(contract.backends[name].url or "").path.rstrip("/")
-        return tuple(
-            (endpoint.method, base + endpoint.path)
-            for endpoint in contract.endpoints.values()
-            if endpoint.backend == name and "http" in endpoint.expose
-        )
-
-
-async def serve(contract: Contract, *observers: Observer) -> PortTaken | None:
-    """Serve until SIGINT or SIGTERM; a second signal does not wait for what is in flight."""
-    serving = Serving(contract, *observers)
+async def serve(contract: Contract, *observers: Observer, load: Load | None = None) -> PortTaken | None:
+    """Serve until SIGINT or SIGTERM; a second signal does not wait for what is in flight. SIGHUP reloads."""
+    if isinstance(refused := plan_of(contract), tuple):
+        return PortTaken("\n".join(map(str, refused)))
+    serving = Serving(contract, *observers, load=load)
     if (taken := await serving.start()) is not None:
         return taken
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
+    reloads: set[asyncio.Task[Reload]] = set()
+    loop.add_signal_handler(signal.SIGHUP, lambda: reloads.add(loop.create_task(serving.reload())))
     for name, address in serving.addresses.items():
         log.info("listening", extra={"listener": name, "address": str(address)})
     await stopping.wait()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.remove_signal_handler(number)
-    await serving.stop(contract.gateway.shutdown)
+    await serving.stop(serving.gateway.generation.contract.gateway.shutdown)
     return None
 
 
@@ -206,10 +233,188 @@ async def call_once(contract: Contract, tool: str, words: Sequence[str], stdin: 
         await client.close()
 
 
-class _CannotListen(Exception):
-    def __init__(self, name: str, address: Address, fault: OSError) -> None:
-        why = "is in use by another process" if fault.errno == errno.EADDRINUSE else f"cannot be had: {fault.strerror}"
-        super().__init__(f"{address}, where {name} should listen, {why}; change its `listen` or free the port")
+@dataclass(frozen=True)
+class Plan:
+    """Everything that serving a contract takes, made before anything changes: what can fail has not."""
+
+    generation: Generation
+    destinations: Mapping[str, Destination]
+    #: Where each listener listens, by name.
+    places: Mapping[str, Place]
+    #: What the relay is told, by the name of its listener.
+    routes: Mapping[str, Route]
+    #: The TLS of `tools` and `admin`, where they speak it.
+    contexts: Mapping[str, ssl.SSLContext]
+
+
+def plan_of(contract: Contract) -> Plan | tuple[Refusal, ...]:
+    """What serving a contract takes; or what of it is not there: files of keys and certificates."""
+    refusals = []
+
+    def made(path: str, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except (OSError, ValueError) as fault:  # a fault of TLS is an OSError
+            why = fault.strerror if isinstance(fault, OSError) and fault.strerror else type(fault).__name__
+            refusals.append(_refusal(contract, path, f"the files of `tls` cannot be used ({why}); mend them"))
+            return None
+
+    listeners = {"tools": contract.gateway.tools, "admin": contract.gateway.admin}
+    contexts = {name: made(f"gateway.{name}.tls", partial(_server_tls, each)) for name, each in listeners.items()}
+    reached = {
+        name: made(f"backends.{name}.tls", partial(destinations, [backend]))
+        for name, backend in contract.backends.items()
+    }
+    routes = {}
+    for name, backend in contract.backends.items():
+        if backend.passthrough is not None and backend.url is not None:
+            route = routes[PASSTHROUGH + name] = _route(name, backend, backend.passthrough, _declared(contract, name))
+            if route.listen_tls is not None:
+                made(f"backends.{name}.passthrough.tls", partial(listen_context, route.listen_tls))
+    if refusals:
+        return tuple(refusals)
+    return Plan(
+        index(contract),
+        {name: place for found in reached.values() for name, place in found.items()},
+        {
+            **{name: (route.listen_host, route.listen_port) for name, route in routes.items()},
+            **{name: (each.listen.host, each.listen.port) for name, each in listeners.items()},
+        },
+        routes,
+        {name: context for name, context in contexts.items() if context is not None},
+    )
+
+
+class HttpListener:
+    """One listener of ours: its server stays, while doors, certificates and manners may change."""
+
+    def __init__(self, manner: Manner, server: web.Server) -> None:
+        self._manner = manner
+        self._server = server
+        self._listening: list[asyncio.Server] = []
+        self._doors: Sequence[socket.socket] = ()
+        self._tls = False
+
+    async def adopt(
+        self, listener: Listener, body_limit: int, doors: Sequence[socket.socket], tls: ssl.SSLContext | None
+    ) -> None:
+        """Answer at these doors from now on; whoever is connected stays so, wherever they came in."""
+        self._manner.listener, self._manner.body_limit = listener, body_limit
+        if doors is self._doors and tls is None and not self._tls:
+            return
+        before = self._listening
+        loop = asyncio.get_running_loop()
+        self._listening = [
+            await loop.create_server(self._server, sock=door.dup(), ssl=tls, backlog=1024) for door in doors
+        ]
+        self._doors, self._tls = doors, tls is not None
+        await _close(before)
+
+    async def stop(self, grace: float) -> None:
+        """Accept nothing more, and answer what is asked on open connections, each for the last time."""
+        await _close(self._listening)
+        self._manner.leaving = True
+        loop = asyncio.get_running_loop()
+        # Whoever is about to ask on a connection of ours would be cut off by its end: there is a moment for that.
+        until = loop.time() + min(_LAST_MOMENT, grace / 2)
+        while self._server.connections and loop.time() < until:  # noqa: ASYNC110 - a count, not an event
+            await asyncio.sleep(0.02)
+        self._server.pre_shutdown()  # a kept connection that is idle would be waited for
+        # aiohttp waits twice as long as it is told: for a request, then for the task that serves its connection
+        await self._server.shutdown(max(0, grace - (loop.time() - until)) / 2)
+
+
+#: Seconds in which an open connection may still bring a request, once its listener is closed.
+_LAST_MOMENT = 0.5
+
+
+async def _close(listening: Sequence[asyncio.Server]) -> None:
+    """Close, once all who wait at the door are let in."""
+    for _ in range(2):
+        await asyncio.sleep(0)
+    for each in listening:
+        each.close()
+
+
+class Turns:
+    """One load after the other; all who ask while one runs share the next."""
+
+    def __init__(self, load: Callable[[], Awaitable[None]]) -> None:
+        self._load = load
+        self._running = asyncio.Lock()
+        self._next: asyncio.Task[None] | None = None
+
+    async def ask(self) -> None:
+        """Come back when a load that began after now has ended."""
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_task(self._take())
+        await asyncio.shield(self._next)
+
+    async def close(self) -> None:
+        """Wait for the load that runs."""
+        async with self._running:
+            pass
+
+    async def _take(self) -> None:
+        async with self._running:
+            self._next = None
+            await self._load()
+
+
+async def _aside(work: Callable[[], _T]) -> _T:
+    """Run what takes long in a thread, which gives way to the event loop ten times as often as threads do.
+
+    Measured on 2,000 endpoints, 3.6 s of work: an event waits 0.8 ms in the middle and 4.5 ms at p99, not 5.4 and 13.3.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        return await asyncio.to_thread(work)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _planned(loaded: Contract | tuple[Refusal, ...]) -> Plan | tuple[Refusal, ...]:
+    """For a thread: what every caller would else wait for is made here, too."""
+    if isinstance(loaded, tuple):
+        return loaded
+    plan = plan_of(loaded)
+    if isinstance(plan, Plan):
+        for surface in TOOL_SURFACES:
+            plan.generation.catalog(surface, None)
+        plan.generation.described("mcp")
+    return plan
+
+
+def _load_again(contract: Contract) -> Contract | tuple[Refusal, ...]:
+    return load(Path(contract.files[0]))
+
+
+def _not_had(taken: Taken, contract: Contract) -> Refusal:
+    backend = taken.name.removeprefix(PASSTHROUGH)
+    path = f"gateway.{taken.name}.listen" if backend == taken.name else f"backends.{backend}.passthrough"
+    return _refusal(contract, path, str(taken))
+
+
+def _refusal(contract: Contract, path: str, message: str) -> Refusal:
+    return Refusal(Path(contract.files[0]).name, 1, 1, path, message)
+
+
+def _traces(contract: Contract) -> bool:
+    return contract.gateway.log.level == "debug"
+
+
+def _declared(contract: Contract, name: str) -> tuple[tuple[str, str], ...] | None:
+    """Under `only: declared`, what may pass: method and raw path of each endpoint that exposes `http`."""
+    backend = contract.backends[name]
+    if backend.passthrough is None or backend.passthrough.only == "all":
+        return None
+    base = urlsplit(backend.url or "").path.rstrip("/")
+    return tuple(
+        (endpoint.method, base + endpoint.path)
+        for endpoint in contract.endpoints.values()
+        if endpoint.backend == name and "http" in endpoint.expose
+    )
 
 
 def _route(
@@ -243,7 +448,3 @@ def _server_tls(listener: Listener) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(listener.tls.cert, listener.tls.key)
     return context
-
-
-def _bound(address: Address, name: Any) -> Address:
-    return Address(address.host, name[1])

@@ -36,6 +36,7 @@ ROOMS = {
     "gateway.telemetry": 6,
     "gateway.telemetry.passthrough": 0,
     "gateway.relay": 0,
+    "gateway.processes": 1,
     "gateway.surfaces": 7,
     "gateway.authoring": 7,
     "gateway.demo": 0,

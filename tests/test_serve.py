@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -326,9 +327,13 @@ async def test_a_body_over_the_limit_is_413(tmp_path: Path) -> None:
 
 
 async def test_a_taken_port_is_said_and_nothing_is_left_open(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = Address(*probe.getsockname())
     async with backend(http(FULL)) as api:
         taken = api.url.removeprefix("http://")
         text = CONTRACT.replace("admin: {{listen: 127.0.0.1:0}}", f"admin: {{{{listen: {taken}}}}}")
+        text = text.replace("tools: {{listen: 127.0.0.1:0}}", f"tools: {{{{listen: {free}}}}}")
         contract = accepted(tmp_path, text.replace("VIEW", "").format(url=api.url))
         served = Serving(contract)
         told = await served.start()
@@ -336,7 +341,7 @@ async def test_a_taken_port_is_said_and_nothing_is_left_open(tmp_path: Path) -> 
     assert taken in told.message
     assert "admin" in told.message
     with pytest.raises(OSError):
-        await exchange(served.addresses["tools"], b"x")
+        await exchange(free, b"x")
 
 
 async def test_stopping_finishes_the_call_in_flight(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
@@ -35,7 +36,7 @@ from aiohttp.streams import StreamReader
 
 from gateway.backend.decode import Decoder, decoder
 from gateway.backend.destination import Destination, destinations
-from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
+from gateway.backend.exchange import Answer, NoAnswer, Request, Send, Silence
 from gateway.backend.guard import BreakerState
 from gateway.backend.token import TokenSource
 
@@ -47,7 +48,7 @@ class BackendClient:
     """One per process: every call of every backend goes through its pools."""
 
     def __init__(self, backends: Iterable[Backend]) -> None:
-        self._destinations = destinations(backends)
+        self._destinations: Mapping[str, Destination] = destinations(backends)
         self._connectors: dict[str | None, BaseConnector] = {}
         self._reused: WeakSet[ResponseHandler] = WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,9 +58,21 @@ class BackendClient:
         """Call once, inside the loop that will send."""
         self._loop = asyncio.get_running_loop()
 
-    def use(self, backends: Iterable[Backend]) -> None:
-        """Serve another contract's backends from now on; calls in flight and kept connections go on."""
-        self._destinations = destinations(backends)
+    def use(self, made: Mapping[str, Destination]) -> Send:
+        """Serve another contract's backends from now on; calls in flight and kept connections go on.
+
+        A backend that is declared as before keeps its breaker. What is returned sends to these for ever, as the calls
+        of that contract want it, while `send` follows the next `use`.
+        """
+        for name, destination in made.items():
+            if (before := self._destinations.get(name)) is not None:
+                destination.follow(before)
+        self._destinations = made
+        return self.sender()
+
+    def sender(self) -> Send:
+        """Sends to the backends that are served now, also after the next `use`."""
+        return partial(self._send_to, self._destinations)
 
     async def close(self) -> None:
         """Close every connection, kept or in use."""
@@ -79,7 +92,10 @@ class BackendClient:
 
     async def send(self, request: Request) -> Answer | NoAnswer:
         """Send one request within its deadline. Raises nothing but `CancelledError`."""
-        destination = self._destinations.get(request.backend)
+        return await self._send_to(self._destinations, request)
+
+    async def _send_to(self, known: Mapping[str, Destination], request: Request) -> Answer | NoAnswer:
+        destination = known.get(request.backend)
         if destination is None:
             return NoAnswer(Silence.STUBBED, "the backend has no url", sent=False)
         return await self._guarded(destination, request)

@@ -39,7 +39,9 @@ class Destination:
         query: str,
         guard: Guard,
         tokens: TokenSource | None = None,
+        declared: Backend | None = None,
     ) -> None:
+        self._declared = declared
         place = URL(url or "http://localhost")
         if socket and place.scheme == "https":
             raise ValueError("a backend on a unix socket is plain http")
@@ -62,6 +64,11 @@ class Destination:
         #: What the operator wrote for the backend wins over what a call brings.
         self._dropped = _NEVER.union(written, ("authorization",) if tokens else ())
         self._replaceable = defaults.keys() - self._dropped
+
+    def follow(self, before: Destination) -> None:
+        """Take over what was learned of this backend under the contract before, where it is declared as it was."""
+        if self._declared is not None and self._declared == before._declared:
+            self.guard, self.tokens = before.guard, before.tokens
 
     def template(self, loop: asyncio.AbstractEventLoop | None) -> ClientRequest:
         """What aiohttp's connector wants to know of a request in order to connect; the same for every call."""
@@ -135,6 +142,7 @@ def _destination(backend: Backend) -> Destination:
         query,
         Guard(backend.limits.concurrency, breaker.failures if breaker else None, breaker.reset if breaker else 0.0),
         _tokens(backend),
+        backend,
     )
 
 

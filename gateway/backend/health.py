@@ -26,6 +26,13 @@ class Health:
         self._clock = clock
         self._known: dict[str, tuple[float, bool]] = {}
 
+    def use(self, backends: Iterable[Backend]) -> None:
+        """Ask another contract's backends from now on; what is known of one that is declared as before stays."""
+        before, self._backends = self._backends, tuple(backends)
+        self._known = {
+            each.name: self._known[each.name] for each in self._backends if each in before and each.name in self._known
+        }
+
     async def states(self) -> Mapping[str, bool | None]:
         """Ask those whose last answer is older than their interval, all at once; a 2xx answer is well."""
         await asyncio.gather(*(self._ask(backend) for backend in self._backends))

@@ -10,10 +10,13 @@ import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from gateway.contract.load import load
 from gateway.contract.model import Contract
+from gateway.contract.refusal import Refusal
 from gateway.contract.values import Address
 from gateway.demo import backend as demo
 from gateway.gateway import Observer
@@ -29,7 +32,7 @@ async def run_demo(contract: Contract, *observers: Observer) -> PortTaken | None
     (name, told), *_ = contract.backends.items()
     url = urlsplit(told.url or "")
     runner, _ = await demo.start(url.hostname or "127.0.0.1", url.port or 80)
-    serving = Serving(contract, *observers)
+    serving = Serving(contract, *observers, load=lambda: _where_it_was(load(Path(contract.files[0])), contract))
     try:
         if (taken := await serving.start()) is not None:
             return taken
@@ -84,6 +87,20 @@ def _on_free_ports(contract: Contract, moved: list[str]) -> Contract:
         "admin": gateway.admin.model_copy(update={"listen": free("admin", gateway.admin.listen)}),
     }
     return replace(contract, gateway=replace(gateway, **listeners), backends={name: backend})
+
+
+def _where_it_was(loaded: Contract | tuple[Refusal, ...], contract: Contract) -> Contract | tuple[Refusal, ...]:
+    """What a reload brings, with the addresses that the demo has come to use."""
+    if isinstance(loaded, tuple):
+        return loaded
+    gateway = replace(loaded.gateway, tools=contract.gateway.tools, admin=contract.gateway.admin)
+    moved = {
+        name: replace(backend, url=contract.backends[name].url, passthrough=contract.backends[name].passthrough)
+        if name in contract.backends
+        else backend
+        for name, backend in loaded.backends.items()
+    }
+    return replace(loaded, gateway=gateway, backends=moved)
 
 
 def _is_free(host: str, port: int) -> bool:

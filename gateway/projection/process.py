@@ -47,7 +47,7 @@ class WorkerProcess:
         self.loaded: dict[Projection, int] = {}
         self._process = process
         self._link = link
-        self._settings = settings
+        self.settings = settings
 
     @property
     def pid(self) -> int:
@@ -60,10 +60,10 @@ class WorkerProcess:
     async def settle(self) -> Reply | Lost:
         """The first thing to ask."""
         told = {
-            "limit": self._settings.limit_seconds + _GRACE_SECONDS,
+            "limit": self.settings.limit_seconds + _GRACE_SECONDS,
             "import_limit": IMPORT_SECONDS + _GRACE_SECONDS,
-            "memory": self._settings.memory_bytes,
-            "output": self._settings.output_bytes,
+            "memory": self.settings.memory_bytes,
+            "output": self.settings.output_bytes,
             "folder": self.sources.folder,
             "files": dict(self.sources.files),
         }
@@ -79,13 +79,13 @@ class WorkerProcess:
 
     async def call(self, projection: Projection, context: bytes, full_text: bytes) -> Reply | Lost:
         head = worker.CALL_HEAD.pack(self.loaded[projection], len(context))
-        return await self._ask(worker.CALL, b"".join((head, context, full_text)), self._settings.limit_seconds)
+        return await self._ask(worker.CALL, b"".join((head, context, full_text)), self.settings.limit_seconds)
 
     async def outlast(self) -> Reply | Lost:
         """Wait for what a cancelled caller asked, within the limit: most calls are shorter than a new process."""
         if self._link.answered:
             return worker.DONE, b""
-        return await self._within(self._link.await_again(), self._settings.limit_seconds)
+        return await self._within(self._link.await_again(), self.settings.limit_seconds)
 
     def kill(self) -> None:
         """End it and whatever it started; `ended` waits for that."""

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.json_text import NotJson, encode, parse
@@ -81,6 +81,15 @@ class ProjectionRunner:
         self._outran &= known
         missing = self._size - self._count()
         await asyncio.gather(*[self._hire(self._sources, python) for _ in range(missing)])
+
+    def limit(self, seconds: float) -> None:
+        """How long a projection may run; workers that were told another limit end as soon as they are idle."""
+        if seconds == self._settings.limit_seconds:
+            return
+        self._settings = replace(self._settings, limit_seconds=seconds)
+        self._wait_seconds = 5 * seconds
+        for old in list(self._idle):
+            self._end(old)
 
     async def close(self) -> None:
         """End every worker and wait until the system has forgotten them. Calls in flight end with a fault."""
@@ -258,7 +267,7 @@ class ProjectionRunner:
             self._replace(process)
         elif ended[0] == worker.OUT_OF_MEMORY:
             self._replace(process)
-        elif self._sources is not None and process.sources != self._sources:
+        elif process.settings != self._settings or (self._sources is not None and process.sources != self._sources):
             self._end(process)
         else:
             self._outran.discard(projection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.relay.listen import Relay
 from gateway.relay.observe import Observer, Silent
+from gateway.relay.relays import Relays
 from gateway.relay.route import BackendTls, ListenTls, Route
 
-__all__ = ["BackendTls", "ListenTls", "Observer", "Relay", "Route", "Silent"]
+__all__ = ["BackendTls", "ListenTls", "Observer", "Relay", "Relays", "Route", "Silent"]

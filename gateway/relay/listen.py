@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -40,12 +41,12 @@ class Relay:
         """Client connections that are open now."""
         return len(self._pairs)
 
-    async def start(self) -> tuple[str, int]:
-        """Open the listener; returns the address it got. Raises `OSError` where it is taken."""
+    async def start(self, doors: Sequence[socket.socket] = ()) -> tuple[str, int]:
+        """Open the listener, unless open `doors` are given; returns its address. Raises `OSError` where it is taken."""
         loop = asyncio.get_running_loop()
         tls = listen_context(self.route.listen_tls) if self.route.listen_tls else None
         backend = Backend(self.route, loop)
-        self._doors = await self._open_doors(loop)
+        self._doors = list(doors) or await self._open_doors(loop)
         self._setting = Setting(
             route=self.route,
             means=Means(loop, ready(loop), memoryview(bytearray(HELD))),
@@ -60,8 +61,11 @@ class Relay:
         host, port = self._doors[0].getsockname()[:2]
         return host, port
 
-    async def stop(self, grace: float) -> None:
-        """Accept nothing more, finish what is in flight within `grace` seconds, reset what is not finished by then."""
+    async def stop(self, grace: float | None) -> None:
+        """Accept nothing more, finish what is in flight within `grace` seconds, reset what is not finished by then.
+
+        None waits as long as it takes; a later call with a time may end that.
+        """
         if self._setting is None:
             return
         for door in self._doors:

@@ -8,6 +8,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from gateway.gateway import Gateway
+from gateway.generation import Reload
 from gateway.surfaces.http import Routes, json_response
 from gateway.telemetry.metrics import exposition
 
@@ -15,8 +16,12 @@ from gateway.telemetry.metrics import exposition
 Health = Callable[[], Awaitable[Mapping[str, bool | None]]]
 
 
-def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health) -> Routes:
-    """`GET /metrics`, `/-/healthy`, `/-/ready`."""
+#: Loads the contract anew, and tells how that ended.
+LoadAnew = Callable[[], Awaitable[Reload]]
+
+
+def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health, load_anew: LoadAnew) -> Routes:
+    """`GET /metrics`, `/-/healthy`, `/-/ready`, `POST /-/reload`."""
 
     async def metrics(_: web.BaseRequest) -> web.StreamResponse:
         body, headers = exposition(registry)
@@ -31,7 +36,22 @@ def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health) 
         contract = gateway.generation.contract.digest
         return json_response({"ready": up, "contract": contract, "backends": dict(backends)}, 200 if up else 503)
 
+    async def reload(_: web.BaseRequest) -> web.StreamResponse:
+        ended = await load_anew()
+        if ended.ok:
+            warnings = [warning.as_json() for warning in gateway.generation.contract.warnings]
+            return json_response({"ok": True, "contract": ended.digest, "warnings": warnings})
+        refusals = [refusal.as_json() for refusal in ended.refusals]
+        message = "The contract was refused, and the one before it is still served."
+        told = {"ok": False, "error": "contract_refused", "message": message}
+        return json_response({**told, "contract": ended.digest, "refusals": refusals}, 422)
+
     return Routes(
-        {"/metrics": {"GET": metrics}, "/-/healthy": {"GET": healthy}, "/-/ready": {"GET": ready}},
+        {
+            "/metrics": {"GET": metrics},
+            "/-/healthy": {"GET": healthy},
+            "/-/ready": {"GET": ready},
+            "/-/reload": {"POST": reload},
+        },
         public=frozenset({"/-/healthy", "/-/ready"}),  # probes carry no key
     )

@@ -66,6 +66,10 @@ FORMATS: dict[str, Callable[[tuple[Advertised, ...]], list[Any]]] = {
 }
 
 
+#: Lists that are kept as bytes.
+_KEPT_LISTINGS = 256
+
+
 def _listing(gateway: Gateway) -> Handler:
     made: dict[tuple[str, str], bytes] = {}  # a catalog's digest and a format: the same bytes every time
 
@@ -76,6 +80,8 @@ def _listing(gateway: Gateway) -> Handler:
         catalog = gateway.generation.catalog(SURFACE, scopes_of(request))
         body = made.get((catalog.digest, form))
         if body is None:
+            if len(made) >= _KEPT_LISTINGS:  # reloads and sets of scopes bring ever new ones
+                made.clear()
             body = made[catalog.digest, form] = json_text.encode(FORMATS[form](catalog.tools))
         return json_response(None, body=body, headers={_CATALOG_HEADER: catalog.digest})
 

@@ -47,16 +47,36 @@ class Routes:
         return self.prefixes.get(path[:cut]) if cut < len(path) else None
 
 
+@dataclass(slots=True)
+class Manner:
+    """How a listener behaves just now: a reload gives it another `Listener`, its end makes it part with everybody."""
+
+    listener: Listener
+    body_limit: int
+    #: Each answer is the last one on its connection.
+    leaving: bool = False
+    _gate: _Gate | None = None
+
+    def gate(self) -> _Gate:
+        """Whose requests are let in, made anew where the listener is another one."""
+        if self._gate is None or self._gate.listener is not self.listener:
+            self._gate = _gate(self.listener)
+        return self._gate
+
+
 def listener_server(
-    routes: Routes, listener: Listener, body_limit: int, principals: Callable[[], Principals | None] = lambda: None
+    routes: Routes, manner: Manner, principals: Callable[[], Principals | None] = lambda: None
 ) -> web.Server:
     """The protocol factory of one listener; where there are `principals`, a request must carry the key of one."""
-    hosts = frozenset(host.lower() for host in listener.hosts)
-    origins = frozenset(origin.lower().rstrip("/") for origin in listener.origins)
-    check_hosts = _is_loopback(listener.listen.host) or bool(hosts)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        if (refused := _refused(request, origins, hosts, check_hosts=check_hosts)) is not None:
+        response = await answer(request)
+        if manner.leaving:
+            response.force_close()
+        return response
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        if (refused := _refused(request, manner.gate())) is not None:
             return refused
         if (known := principals()) is not None:
             principal = known.of(request.headers.getall("Authorization", ()))
@@ -71,8 +91,8 @@ def listener_server(
             allowed = ", ".join(sorted({*handlers, "HEAD"} if "GET" in handlers else handlers))
             return problem(405, "method_not_allowed", f"This path answers {allowed}.", headers={"Allow": allowed})
         length = request.content_length
-        if length is not None and length > body_limit:
-            return too_large(body_limit)
+        if length is not None and length > manner.body_limit:
+            return too_large(manner.body_limit)
         try:
             return await handler(request)
         except web.HTTPException:
@@ -137,18 +157,30 @@ def _unauthenticated() -> web.Response:
     return problem(401, "unauthenticated", message, headers={"WWW-Authenticate": "Bearer"})
 
 
-def _refused(
-    request: web.BaseRequest, origins: frozenset[str], hosts: frozenset[str], *, check_hosts: bool
-) -> web.Response | None:
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    listener: Listener
+    origins: frozenset[str]
+    hosts: frozenset[str]
+    check_hosts: bool
+
+
+def _gate(listener: Listener) -> _Gate:
+    hosts = frozenset(host.lower() for host in listener.hosts)
+    origins = frozenset(origin.lower().rstrip("/") for origin in listener.origins)
+    return _Gate(listener, origins, hosts, _is_loopback(listener.listen.host) or bool(hosts))
+
+
+def _refused(request: web.BaseRequest, gate: _Gate) -> web.Response | None:
     """403 for a foreign Origin, 421 for a foreign Host: a web page cannot rebind its name to this listener."""
     given = request.headers.getall("Origin", ())
-    if not all(_origin_allowed(origin.lower().rstrip("/"), origins, request) for origin in given):
+    if not all(_origin_allowed(origin.lower().rstrip("/"), gate.origins, request) for origin in given):
         return problem(
             403, "origin_refused", "This Origin may not speak to the gateway (`origins` names those that may)."
         )
-    if check_hosts:
+    if gate.check_hosts:
         host = _host_name(request.headers.get("Host", ""))
-        if host not in hosts and not _is_loopback(host):
+        if host not in gate.hosts and not _is_loopback(host):
             return problem(
                 421, "host_refused", "The gateway does not answer to this Host (`hosts` names those it does)."
             )

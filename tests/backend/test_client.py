@@ -21,6 +21,7 @@ import psutil
 import pytest
 
 from gateway.backend.client import BackendClient
+from gateway.backend.destination import destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
 from gateway.backend.guard import BreakerState
 from gateway.contract.model import (
@@ -690,7 +691,7 @@ async def test_cookies_of_one_answer_are_not_sent_with_the_next_request() -> Non
 async def test_another_contracts_backends_are_served_without_a_restart() -> None:
     async with raw_backend(OK) as first, raw_backend(OK) as second, client_of(declared(first.url)) as client:
         await client.send(GET)
-        client.use([declared(second.url)])
+        client.use(destinations([declared(second.url)]))
         await client.send(GET)
         assert (len(first.received), len(second.received)) == (1, 1)
 

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway, new_call_id
-from gateway.generation import Catalog, Generation
+from gateway.generation import Generation
 from gateway.surfaces.http import Routes, read_body, scopes_of
 from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
@@ -41,6 +41,7 @@ class McpSurface:
         self._gateway = gateway
         self._scopes_of = scopes_of
         self._listings: dict[tuple[int, bool], Listing] = {}
+        self._listings_of: Generation | None = None
         self._detached: set[asyncio.Task[Outcome]] = set()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -55,7 +56,7 @@ class McpSurface:
         if isinstance(body, Refusal):
             return _json(answers.error(body), body.status)
         scopes = self._scopes_of(request)
-        listing = self._listing(generation.catalog(SURFACE, scopes), private=scopes is not None)
+        listing = self._listing(generation, scopes)
         message = wire.read(body, request.headers, listing.mirrored)
         # The call comes first: it is the hot path.
         if isinstance(message, CallTool):
@@ -109,7 +110,10 @@ class McpSurface:
         """Wait for calls whose callers have left."""
         await asyncio.gather(*self._detached, return_exceptions=True)
 
-    def _listing(self, catalog: Catalog, *, private: bool) -> Listing:
+    def _listing(self, generation: Generation, scopes: frozenset[str] | None) -> Listing:
+        if generation is not self._listings_of:  # a reload: what the contract before listed is kept no longer
+            self._listings, self._listings_of = {}, generation
+        catalog, private = generation.catalog(SURFACE, scopes), scopes is not None
         # Catalogs live as long as their generation; the listing holds its catalog, so an id is not used again.
         key = (id(catalog), private)
         listing = self._listings.get(key)

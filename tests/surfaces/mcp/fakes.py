@@ -15,7 +15,7 @@ from gateway.catalog.advertise import Advertised, catalog_digest
 from gateway.catalog.publish import published
 from gateway.contract.model import Listener
 from gateway.gateway import Gateway
-from gateway.surfaces.http import listener_server
+from gateway.surfaces.http import Manner, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 
 Json = Any
@@ -166,7 +166,7 @@ SILENCE = always(lambda call: Outcome(call, call.tool, None))
 async def served(gateway: Gateway, body_limit: int = 100_000) -> AsyncIterator[str]:
     """The surface on a real socket, behind the listener's own checks; gives its URL."""
     listener = Listener.model_validate({"listen": "127.0.0.1:8081"})  # says who may speak; the port is any free one
-    server = listener_server(mcp_routes(McpSurface(gateway)), listener, body_limit)
+    server = listener_server(mcp_routes(McpSurface(gateway)), Manner(listener, body_limit))
     listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
