@@ -1,75 +1,150 @@
-"""Real clients on a served catalog of odd tools: they list it, call it and hold answers against what was listed."""
+"""Real clients on a contract of odd tools: each lists and calls every one, and holds answers against the list."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Literal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from gateway.call.outcome import Code, Outcome
-from tests.surfaces.mcp import javascript
-from tests.surfaces.mcp.fakes import BIG, ODD, TOOLS, FakeGateway, always, failed, served
+from tests.rig import Backend
+from tests.surfaces.mcp import javascript, python1
+from tests.surfaces.mcp.odd import BIG, CALLS, INSTRUCTIONS, NAMES, served_odd
 
+Json = Any
 Mode = Literal["auto", "legacy"]
+NAMED = [f"{call.tool}={json.dumps(call.arguments)}" for call in CALLS] + ["nope={}"]
 
 
 @pytest.fixture
-async def url() -> AsyncIterator[str]:
-    gateway = FakeGateway()
-    gateway.answers["write"] = always(
-        lambda call: Outcome(call, "write", failed(Code.BACKEND_TIMEOUT, "No answer in time.", backend="x"))
-    )
-    async with served(gateway.as_gateway()) as where:
-        yield where
+async def odd(tmp_path: Path) -> AsyncIterator[tuple[str, Backend]]:
+    async with served_odd(tmp_path) as served:
+        yield served
 
 
-@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
-async def test_the_python_client_lists_and_calls_in_both_eras(url: str, mode: Mode, version: str) -> None:
-    async with Client(url, mode=mode) as client:
-        assert client.protocol_version == version
-        assert client.instructions == "Ask for people by team."
-        listed = await client.list_tools()
-        assert [tool.name for tool in listed.tools] == sorted(tool.name for tool in TOOLS)
-        for name, (_, output, value) in ODD.items():
-            result = await client.call_tool(name, {})  # raises where the answer breaks the listed schema
-            wrapped = output.get("type") != "object"
-            assert result.structured_content == ({"result": value} if wrapped else value)
-            assert result.is_error is False
-        failure = await client.call_tool("write", {})
-        assert failure.is_error is True
-        assert failure.structured_content is None
-        assert json.loads(failure.content[0].text)["code"] == "BACKEND_TIMEOUT"  # type: ignore[union-attr]  # a text block
-        assert (await client.call_tool("silent", {})).content == []
+def printed(status: int, out: str, err: str) -> Json:
+    """What a client said in its last line."""
+    assert status == 0, err[-2000:]
+    return json.loads(out.rstrip("\n").rpartition("\n")[2])
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_the_python_client_hears_of_an_unknown_tool(url: str, mode: Mode) -> None:
-    async with Client(url, mode=mode) as client:
-        with pytest.raises(MCPError, match="Unknown tool: nope") as raised:
-            await client.call_tool("nope", {})
-        assert raised.value.code == -32602
+def node(script: str, *arguments: str, home: Path | None = None) -> Callable[[str], Awaitable[Json]]:
+    async def ran(url: str) -> Json:
+        folder = await asyncio.to_thread(javascript.installed)
+        done = await javascript.node(
+            folder / script, *(url if word == "URL" else word for word in arguments), *NAMED, home=home
+        )
+        return printed(done.status, done.out, done.err)
+
+    return ran
 
 
-async def test_the_python_client_mirrors_arguments_into_headers(url: str) -> None:
-    async with Client(url, mode="auto") as client:
-        await client.list_tools()
-        result = await client.call_tool("regional", {"region": "Zürich", "zone": {"number": BIG}})
-        assert result.is_error is False
+async def python_1(url: str) -> Json:
+    return printed(*await python1.run(url, *NAMED))
 
 
-async def test_the_typescript_client_lists_and_calls(url: str) -> None:
-    ran = await javascript.run("client.mjs", url, *ODD, "silent", "write", "nope")
-    assert ran["tools"] == sorted(tool.name for tool in TOOLS)
-    results = ran["results"]
-    for name, (_, output, value) in ODD.items():
-        assert "thrown" not in results[name], (name, results[name])
-        if name != "wide_ids":  # JavaScript rounds it
-            assert results[name]["structuredContent"] == ({"result": value} if output["type"] != "object" else value)
-    assert str(BIG) in results["wide_ids"]["content"][0]["text"]
-    assert results["silent"] == {"content": [], "isError": False, "_meta": results["silent"]["_meta"]}
-    assert results["write"]["isError"] is True
-    assert results["nope"]["code"] == -32602
+def python_2(mode: Mode) -> Callable[[str], Awaitable[Json]]:
+    async def ran(url: str) -> Json:
+        async with Client(url, mode=mode) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            results: dict[str, Json] = {}
+            for call in CALLS:
+                try:
+                    result = await client.call_tool(call.tool, call.arguments)
+                    results[call.tool] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+                except RuntimeError as error:  # the answer breaks what was listed
+                    results[call.tool] = {"thrown": str(error)}
+            with pytest.raises(MCPError, match="Unknown tool: nope") as raised:
+                await client.call_tool("nope", {})
+            results["nope"] = {"thrown": str(raised.value), "code": raised.value.code}
+            said = {"version": client.protocol_version, "instructions": client.instructions}
+            return {"tools": tools, "results": results, **said}
+
+    return ran
+
+
+def in_doubles(value: Json) -> Json:
+    """A value as JavaScript holds it: every number a double."""
+    return json.loads(json.dumps(value), parse_int=float)
+
+
+def faults(name: str, said: Json) -> list[str]:
+    """What a client was not given as it should be."""
+    found = [] if "tools" not in said or said["tools"] == NAMES else ["the list"]
+    results = said["results"]
+    for call in CALLS:
+        result = results[call.tool]
+        inspector = name.startswith("Inspector")
+        if call.tool == "fails":
+            right = (
+                (result.get("code"), "isError" in result.get("thrown", "")) == (5, True)
+                if inspector
+                else result.get("isError") is True
+                and "structuredContent" not in result
+                and json.loads(result["content"][0]["text"])["code"] == "GONE"
+            )
+        elif "thrown" in result:
+            right = False
+        elif call.tool == "silent":
+            right = result["content"] == [] and "structuredContent" not in result and not result["isError"]
+        else:
+            shown = result["structuredContent"]
+            exact = call.answer if "Python" in name else in_doubles(call.answer)
+            right = (shown if "Python" in name else in_doubles(shown)) == exact
+            # Every digit is in the text, whatever numbers the client has.
+            right = right and not result["isError"] and json.loads(result["content"][0]["text"]) == call.answer
+        if not right:
+            found.append(f"{call.tool}: {json.dumps(result)[:300]}")
+    # Inspector looks a tool up in the list before it calls it.
+    if results["nope"].get("code") != (5 if name.startswith("Inspector") else -32602):
+        found.append(f"an unknown tool: {results['nope']}")
+    return found
+
+
+async def test_every_client_lists_and_calls_every_odd_tool(odd: tuple[str, Backend], tmp_path: Path) -> None:
+    url, behind = odd
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        home.mkdir()
+    clients = {
+        "Python 2.x": (python_2("auto"), "2026-07-28"),
+        "Python 2.x, handshake": (python_2("legacy"), "2025-11-25"),
+        "Python 1.x": (python_1, "2025-11-25"),
+        "TypeScript 1.x": (node("client.mjs", "URL"), None),
+        "TypeScript 2.x": (node("client2.mjs", "auto", "URL"), "2026-07-28"),
+        "TypeScript 2.x, handshake": (node("client2.mjs", "legacy", "URL"), "2025-11-25"),
+        "Inspector": (node("inspector.mjs", "modern", "URL", str(homes[0]), home=homes[0]), None),
+        "Inspector, handshake": (node("inspector.mjs", "legacy", "URL", str(homes[1]), home=homes[1]), None),
+    }
+    said = await asyncio.gather(*(run(url) for run, _ in clients.values()))
+    told = dict(zip(clients, said, strict=True))
+    assert {name: faults(name, each) for name, each in told.items()} == {name: [] for name in clients}
+    assert {name: each.get("version") for name, each in told.items()} == {
+        name: version for name, (_, version) in clients.items()
+    }
+    assert {each["instructions"] for each in told.values() if "version" in each} == {INSTRUCTIONS}
+    # What reached the backend is what each client said, defaults included.
+    targets = [request.target for request in behind.received]
+    assert targets.count(f"/wide/{BIG}") == 3  # the clients that have such numbers
+    assert targets.count("/unit?unit=m&other=ft") == len(clients)
+    assert targets.count("/region/Z%C3%BCrich?zone=7") == len(clients)
+    sent = [json.loads(request.body) for request in behind.received if request.target == "/tree"]
+    assert sent == [{"under": CALLS[5].arguments["under"]}] * len(clients)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_inspector_finds_no_error_in_what_is_listed(odd: tuple[str, Backend], era: str, tmp_path: Path) -> None:
+    url, _ = odd
+    inspector = javascript.package("@modelcontextprotocol/inspector") / "clients" / "launcher" / "build" / "index.js"
+    listed = await javascript.node(
+        inspector, "--cli", "--server-url", url, "--transport", "http", "--protocol-era", era,
+        "--method", "tools/list", "--strict", "--format", "json", home=tmp_path,
+    )  # fmt: skip
+    assert listed.status == 0, listed.err
+    assert " 0 errors, " in f" {listed.err}".replace("\n", " ")
+    assert [tool["name"] for tool in json.loads(listed.out)["result"]["tools"]] == NAMES

@@ -1,0 +1,19 @@
+// As client.mjs, with the client of 2.x, which speaks either era: `legacy`, `auto`.
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
+const [mode, url, ...names] = process.argv.slice(2);
+const client = new Client({ name: "toolview-test", version: "1.0.0" }, { versionNegotiation: { mode } });
+await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+const { tools } = await client.listTools();
+const results = {};
+for (const named of names) {
+  const [, name, given] = named.match(/^([^=]*)=?(.*)$/s);
+  try {
+    results[name] = await client.callTool({ name, arguments: JSON.parse(given || "{}") });
+  } catch (error) {
+    results[name] = { thrown: error.message, code: error.code };
+  }
+}
+const said = { version: client.getNegotiatedProtocolVersion(), instructions: client.getInstructions() };
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, ...said }));
+await client.close();
