@@ -41,7 +41,11 @@ _ID = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted({case[:3] for case in CASES})
 def shown() -> dict[str, set[str]]:
     """The files of tests that name a case."""
     own = (Path(__file__), _HERE / "test_cases.py")
-    return _naming(path for path in _HERE.rglob("*.py") if path not in own and "node_modules" not in path.parts)
+    return _naming(
+        path
+        for path in _HERE.rglob("*.py")
+        if path not in own and not {"node_modules", ".site-packages"} & set(path.parts)
+    )
 
 
 def decided() -> dict[str, set[str]]:

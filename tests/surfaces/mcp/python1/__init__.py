@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 @cache
 def installed() -> Path:
     """The folder with the SDK in it, of this version of Python."""
-    folder = HERE / "site-packages" / f"{sys.version_info[0]}.{sys.version_info[1]}"
+    folder = HERE / ".site-packages" / f"{sys.version_info[0]}.{sys.version_info[1]}"
     stamp = folder / ".installed"
     pinned = (HERE / "requirements.txt").read_text()
     if not stamp.exists() or stamp.read_text() != pinned:
