@@ -87,7 +87,7 @@ class Gate:
         """A request to upgrade went on; whether its connection still speaks HTTP is for the answer to say."""
         return self._place is _Place.UPGRADE
 
-    def take(self, data: memoryview) -> tuple[bytes | memoryview, Refused | None]:
+    def take(self, data: bytes | memoryview) -> tuple[bytes | memoryview, Refused | None]:
         """Bytes that may go on, in order, and the refusal that ends them."""
         if self._place is _Place.OPEN or (self._place is _Place.LENGTH and self._left > len(data)):
             self._left -= len(data)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 
 from gateway.relay.backend import Backend, tune
-from gateway.relay.flow import HELD, Means
+from gateway.relay.flow import HELD, Means, Unread
 from gateway.relay.gate import Routes
 from gateway.relay.observe import Observer, Silent
 from gateway.relay.pair import Pair, Setting
@@ -47,9 +47,10 @@ class Relay:
         tls = listen_context(self.route.listen_tls) if self.route.listen_tls else None
         backend = Backend(self.route, loop)
         self._doors = list(doors) or await self._open_doors(loop)
+        unread = Unread()
         self._setting = Setting(
             route=self.route,
-            means=Means(loop, ready(loop), memoryview(bytearray(HELD))),
+            means=Means(loop, ready(loop, unread.catch_up), memoryview(bytearray(HELD)), unread),
             backend=backend,
             observer=self._observer,
             listen_tls=tls,
@@ -150,6 +151,7 @@ class Relay:
     def _tick(self) -> None:
         assert self._setting is not None
         self._ticking = None
+        self._setting.means.unread.catch_up()
         now = self._setting.means.loop.time()
         for pair in list(self._pairs):
             pair.tick(now)

@@ -6,11 +6,14 @@ follow it calls opaque.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from time import monotonic
 from typing import Literal, Protocol
 
 Direction = Literal["in", "out"]
+#: Bytes that came at once.
+Piece = bytes | memoryview
 
 #: A head longer than this is not followed; it is relayed all the same.
 LONGEST_HEAD = 65536
@@ -18,10 +21,29 @@ _LONGEST_LINE = 8192
 #: So much is looked at in one step where a head or a chunk size is expected.
 _PIECE = 2048
 _LINE_ENDS = (b"\r\n", b"\n")
+#: An empty line, whatever its line end: RFC 9112 §2.2 lets a reader take LF alone.
+_HEAD_END = re.compile(rb"\n\r?\n")
+#: The lines that settle where a message ends: its empty line (group 1), a length (group 2), what wants a closer look.
+_SETTLING = re.compile(
+    rb"\n(?:(\r?\n)|content-length:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)|content-length:|transfer-encoding:)",
+    re.IGNORECASE,
+)
+_EMPTY_LINE, _LENGTH_LINE = 1, 2
+_VERSIONS = (b"HTTP/1.1\r\n", b"HTTP/1.0\r\n")
 
 #: A caller can never make a label value: any other method is `other`.
 _METHODS = {
     name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+}
+
+
+#: Answers whose head says how long they are: to these methods, and with these beginnings.
+_ASKS_FOR_A_BODY = frozenset(_METHODS) - {b"HEAD", b"CONNECT"}
+_CARRIES_A_BODY = {
+    b"HTTP/1.%d %d" % (minor, status): status
+    for minor in (0, 1)
+    for status in range(200, 600)
+    if status not in (204, 304)
 }
 
 
@@ -61,18 +83,8 @@ class Silent:
     def opaque(self) -> None: ...
 
 
-class _Exchange:
-    """One request on its way to an answer."""
-
-    __slots__ = ("answer_bytes", "method", "request_bytes", "started", "status", "target")
-
-    def __init__(self, method: bytes, target: bytes, request_bytes: int) -> None:
-        self.method = method
-        self.target = target
-        self.request_bytes = request_bytes
-        self.answer_bytes = 0
-        self.status = 0
-        self.started = monotonic()
+#: One request on its way to an answer: method, target, size, and when it began. A tuple costs least to make.
+_Exchange = tuple[bytes, bytes, int, float]
 
 
 class Watch:
@@ -102,7 +114,7 @@ class Watch:
 
     @property
     def oldest_method(self) -> bytes:
-        return self.waiting[0].method if self.waiting else b""
+        return self.waiting[0][0] if self.waiting else b""
 
     @property
     def answer_begun(self) -> bool:
@@ -111,15 +123,12 @@ class Watch:
 
     def refused(self, method: bytes, target: bytes, status: int) -> None:
         """The relay answered a request that was not sent on."""
-        exchange = _Exchange(method, target, 0)
-        exchange.status = status
-        self.report(exchange)
+        self.report((method, target, 0, monotonic()), status, 0)
 
     def spoken(self, status: int) -> None:
         """The relay answered in the backend's place."""
         if self.waiting:
-            self.waiting[0].status = status
-            self.report(self.waiting.popleft())
+            self.report(self.waiting.popleft(), status, 0)
 
     def answers_ended(self) -> None:
         """The backend closed its side cleanly; an answer that runs to the end of the connection is over now."""
@@ -130,12 +139,12 @@ class Watch:
         """The connection is gone; whatever still waits was cut."""
         if self.is_opaque:
             return
+        status, size = self.answers.begun
         while self.waiting:
             exchange = self.waiting.popleft()
-            if exchange.status:
-                exchange.answer_bytes = self.answers.size
-            self.report(exchange)
-            self.observer.cut(_METHODS.get(exchange.method, "other"), exchange.status)
+            self.report(exchange, status, size)
+            self.observer.cut(_METHODS.get(exchange[0], "other"), status)
+            status = size = 0  # only the oldest can have a part of its answer
 
     def give_up(self) -> None:
         """From here on nothing is followed, in either direction."""
@@ -146,18 +155,19 @@ class Watch:
             self.waiting.clear()
             self.observer.opaque()
 
-    def report(self, exchange: _Exchange) -> None:
+    def report(self, exchange: _Exchange, status: int, answer_bytes: int) -> None:
+        method, target, request_bytes, began = exchange
         self.observer.exchange(
-            _METHODS.get(exchange.method, "other"),
-            exchange.status,
-            exchange.target.decode("latin-1"),
-            (exchange.request_bytes, exchange.answer_bytes),
-            monotonic() - exchange.started,
+            _METHODS.get(method, "other"),
+            status,
+            target.decode("latin-1"),
+            (request_bytes, answer_bytes),
+            monotonic() - began,
         )
 
 
-# What a direction is in the middle of.
-_HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(7)
+# What a direction is in the middle of; nothing of a message has come at a boundary.
+_BOUNDARY, _HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(8)
 
 
 class _Messages:
@@ -167,7 +177,7 @@ class _Messages:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._state = _HEAD
+        self._state = _BOUNDARY
         #: Bytes that belong to the body at hand and need no look.
         self._skip = 0
         #: A head or line of which only the beginning came so far.
@@ -183,7 +193,7 @@ class _Messages:
 
     @property
     def at_boundary(self) -> bool:
-        return self._state == _HEAD and not self._held
+        return self._state == _BOUNDARY
 
     @property
     def to_end(self) -> bool:
@@ -192,8 +202,8 @@ class _Messages:
     def blind(self) -> None:
         self._state, self._held, self._skip = _BLIND, b"", 0
 
-    def take(self, view: memoryview) -> None:
-        """Read what came. On the path of every byte: few calls, and no copy of a body."""
+    def take(self, view: Piece) -> None:
+        """Read what came, however it is cut; no body is copied."""
         count, at = len(view), 0
         while at < count:
             if self._skip:
@@ -203,11 +213,11 @@ class _Messages:
                     return
                 self._skip = 0
                 if self._state == _LENGTH:
-                    self._state = _HEAD
+                    self._state = _BOUNDARY
                     self.over()
                 else:
                     self._state = _SIZE_LINE
-            elif self._state == _HEAD:
+            elif self._state <= _HEAD:
                 at += self._read_head(bytes(view[at : at + _PIECE] if at or count > _PIECE else view))
             elif self._state >= _TO_END:
                 self._counted += count - at
@@ -215,7 +225,7 @@ class _Messages:
             else:
                 at += self._read_line(bytes(view[at : at + _PIECE]))
 
-    def _begin(self, head: bytes, line_end: int) -> None:
+    def _begin(self, head: bytes) -> None:
         """A whole head came; what follows it is settled here."""
         raise NotImplementedError
 
@@ -229,20 +239,20 @@ class _Messages:
         if known:
             data = self._held + data
             self._held = b""
+        self._state = _BOUNDARY
         begin = 0
         while data.startswith(_LINE_ENDS, begin):  # RFC 9112 §2.2: empty lines before a request are ignored
             begin += 2 if data[begin] == 13 else 1
-        # The first line tells how the lines of this head end.
-        first = data.find(b"\n", begin)
-        end_mark = b"\r\n\r\n" if data[first - 1 : first] == b"\r" else b"\n\n"
-        end = data.find(end_mark, first - 1) if first > 0 else -1
-        if end < 0:
-            self._hold(data[begin:], LONGEST_HEAD)
+        found = _HEAD_END.search(data, begin)
+        if found is None:
+            if begin < len(data):
+                self._state = _HEAD
+                self._hold(data[begin:], LONGEST_HEAD)
             return len(data) - known
-        end += len(end_mark)
+        end = found.end()
         self.heads += 1
         self._counted = end - begin
-        self._begin(data[begin:end], first - begin)
+        self._begin(data[begin:end])
         return end - known
 
     def _read_line(self, data: bytes) -> int:
@@ -258,7 +268,7 @@ class _Messages:
         if self._state == _SIZE_LINE:
             self._chunk_begins(line)
         elif not line:
-            self._state = _HEAD
+            self._state = _BOUNDARY
             self.over()
         return end
 
@@ -313,45 +323,98 @@ def _value(fields: bytes, start: int) -> bytes:
 class Requests(_Messages):
     __slots__ = ()
 
-    def _begin(self, head: bytes, line_end: int) -> None:
-        method, _, rest = head[:line_end].partition(b" ")
+    def take(self, view: Piece) -> None:
+        """Most pieces are one head without a body: such a one is read here in few steps, to the same end."""
+        size = len(view)
+        if self._state or size > _PIECE:
+            super().take(view)
+            return
+        data = view if type(view) is bytes else bytes(view)
+        line = data.split(b" ", 2)
+        # 10 is LF; to ask bytes for a number costs a tenth of asking them for bytes.
+        if len(line) == 3 and line[2].startswith(_VERSIONS) and line[0] in _METHODS and 10 not in line[1]:
+            found = _SETTLING.search(data)
+            if found and found.end() == size and found.lastindex == _EMPTY_LINE:
+                self.heads += 1
+                self._counted = size
+                self._watch.waiting.append((line[0], line[1], size, monotonic()))
+                return
+        super().take(data)
+
+    def _begin(self, head: bytes) -> None:
+        method, _, rest = head[: head.find(b"\n")].partition(b" ")
         target, _, version = rest.rpartition(b" ")
         if not version.startswith(b"HTTP/1."):
             self._watch.give_up()
             return
-        self._watch.waiting.append(_Exchange(method, target, self._counted))
+        self._watch.waiting.append((method, target, self._counted, monotonic()))
         self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
 
     def over(self) -> None:
         # An answer may be over before its request; the request then has no exchange to add its size to.
         if self._watch.waiting:
-            self._watch.waiting[-1].request_bytes = self._counted
+            method, target, _, began = self._watch.waiting[-1]
+            self._watch.waiting[-1] = (method, target, self._counted, began)
 
 
 class Answers(_Messages):
-    __slots__ = ()
+    __slots__ = ("_status",)
 
-    def _begin(self, head: bytes, line_end: int) -> None:
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self._status = 0
+
+    @property
+    def begun(self) -> tuple[int, int]:
+        """Status and size so far of the answer at hand; zeros where none was begun."""
+        return (0, 0) if self._state <= _HEAD else (self._status, self.size)
+
+    def take(self, view: Piece) -> None:
+        """Most pieces are one head with a length and its body, or the body's beginning: see `Requests.take`."""
+        waiting = self._watch.waiting
+        if self._state or not waiting or waiting[0][0] not in _ASKS_FOR_A_BODY:
+            super().take(view)
+            return
+        size = len(view)
+        head = bytes(view if size <= _PIECE else view[:_PIECE])
+        status = _CARRIES_A_BODY.get(head[:12])
+        if status:
+            length = _SETTLING.search(head)
+            if length and length.lastindex == _LENGTH_LINE:
+                end = _SETTLING.search(head, length.end())
+                if end and end.lastindex == _EMPTY_LINE:
+                    whole = end.end() + int(length[2])
+                    if size <= whole:
+                        self.heads += 1
+                        self._status = status
+                        self._counted = whole
+                        if size == whole:
+                            self._watch.report(waiting.popleft(), status, whole)
+                        else:
+                            self._skip = whole - size
+                            self._state = _LENGTH
+                        return
+        super().take(view)
+
+    def _begin(self, head: bytes) -> None:
         waiting = self._watch.waiting
         digits = head[9:12]
         if not waiting or not head.startswith(b"HTTP/1.") or not digits.isdigit():
             self._watch.give_up()  # an answer nobody asked for, or no HTTP/1
             return
         status = int(digits)
-        exchange = waiting[0]
+        method = waiting[0][0]
         if 100 <= status < 200 and status != 101:
             return  # an interim answer: the next head belongs to the same request
-        exchange.status = status
-        if status == 101 or (exchange.method == b"CONNECT" and 200 <= status < 300):
+        self._status = status
+        if status == 101 or (method == b"CONNECT" and 200 <= status < 300):
             self._watch.upgraded = True
             self.over()
             self._watch.give_up()
-        elif exchange.method == b"HEAD" or status == 204 or status == 304:
+        elif method == b"HEAD" or status == 204 or status == 304:
             self.over()
         elif not self._follow_body(head.lower()):
             self._state = _TO_END
 
     def over(self) -> None:
-        exchange = self._watch.waiting.popleft()
-        exchange.answer_bytes = self._counted
-        self._watch.report(exchange)
+        self._watch.report(self._watch.waiting.popleft(), self._status, self._counted)

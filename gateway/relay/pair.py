@@ -65,6 +65,7 @@ class Pair:
         "_refusal",
         "_task",
         "_timer",
+        "_watch",
         "attentive",
         "backend",
         "born",
@@ -75,14 +76,13 @@ class Pair:
         "refused",
         "setting",
         "up",
-        "watch",
     )
 
     def __init__(self, client: socket.socket, setting: Setting, *, refused: bool = False) -> None:
         self.setting = setting
         self.client = client
         self.backend: socket.socket | None = None
-        self.watch = Watch(setting.observer)
+        self._watch = Watch(setting.observer)
         self.up: Flow | None = None
         self.down: Flow | None = None
         #: Something is to be done once certain bytes have gone by: see `went_by`.
@@ -101,6 +101,12 @@ class Pair:
         self._broken: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def watch(self) -> Watch:
+        """What is known of this connection, with all that went by."""
+        self.setting.means.unread.catch_up()
+        return self._watch
 
     # -- until bytes flow
 
@@ -166,13 +172,13 @@ class Pair:
             return
         self.backend = opened
         means = self.setting.means
-        self.down = Flow(self, means, opened, self.client, self.watch.answers.take)
+        self.down = Flow(self, means, opened, self.client, self._watch.answers.take)
         self.down.resume()
         if self._gate is None:
-            self.up = Flow(self, means, self.client, opened, self.watch.requests.take)
+            self.up = Flow(self, means, self.client, opened, self._watch.requests.take)
             self.up.push(first)
         else:
-            self.up = gated = GatedFlow(self, means, self.client, opened, self.watch.requests.take, self._gate)
+            self.up = gated = GatedFlow(self, means, self.client, opened, self._watch.requests.take, self._gate)
             gated.follow(first, refused)
         self.up.resume()
         self._look_out()

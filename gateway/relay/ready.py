@@ -32,14 +32,15 @@ class Ready(Protocol):
     def close(self) -> None: ...
 
 
-def ready(loop: asyncio.AbstractEventLoop) -> Ready:
-    """The best there is on this system."""
-    return _Epoll(loop) if hasattr(select, "epoll") else _Loop(loop)
+def ready(loop: asyncio.AbstractEventLoop, afterwards: _Act) -> Ready:
+    """The best there is on this system. `afterwards` is called once the events of one moment have been served."""
+    return _Epoll(loop, afterwards) if hasattr(select, "epoll") else _Loop(loop, afterwards)
 
 
 class _Epoll:
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, afterwards: _Act) -> None:
         self._loop = loop
+        self._afterwards = afterwards
         self._epoll = select.epoll()
         self._readers: dict[int, _Act] = {}
         self._writers: dict[int, _Act] = {}
@@ -92,12 +93,17 @@ class _Epoll:
         # are then asked once in vain, which every reader and writer must bear.
         for number, events in self._epoll.poll(0, _BATCH):
             try:
+                if events == _ONLY_READABLE:
+                    if (act := readers.get(number)) is not None:
+                        act()
+                    continue
                 if events & _FOR_READERS and (act := readers.get(number)) is not None:
                     act()
                 if events & _FOR_WRITERS and (act := writers.get(number)) is not None:
                     act()
             except Exception as fault:  # noqa: BLE001  (a broken promise of one connection must not stop the others)
                 self._forsake(number, fault)
+        self._afterwards()
 
     def _forsake(self, number: int, fault: Exception) -> None:
         """Ask this socket no more: its event would come back at once, for ever."""
@@ -110,11 +116,16 @@ class _Epoll:
 class _Loop:
     """Where there is no epoll, the event loop's own readers."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, afterwards: _Act) -> None:
         self._loop = loop
+        self._afterwards = afterwards
 
     def add_reader(self, sock: socket.socket, act: _Act) -> None:
-        self._loop.add_reader(sock, act)
+        self._loop.add_reader(sock, self._serve, act)
+
+    def _serve(self, act: _Act) -> None:
+        act()
+        self._afterwards()
 
     def remove_reader(self, sock: socket.socket) -> None:
         self._loop.remove_reader(sock)
@@ -131,5 +142,6 @@ class _Loop:
 
 # An error or a hang-up is for both: whoever tries next is told by the kernel which it was.
 if hasattr(select, "epoll"):
+    _ONLY_READABLE = select.EPOLLIN
     _FOR_READERS = ~select.EPOLLOUT
     _FOR_WRITERS = ~select.EPOLLIN

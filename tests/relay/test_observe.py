@@ -80,6 +80,41 @@ def test_what_cannot_be_followed_is_opaque_once_and_never_idle(name: str) -> Non
     assert not watch.idle
 
 
+_READ_AT_ONCE = [
+    ("a chunked answer whose length line comes first", b"Content-Length: 5\r\nTransfer-Encoding: chunked"),
+    ("a chunked answer whose length line comes last", b"Transfer-Encoding: chunked\r\nContent-Length: 5"),
+    ("a chunked answer whose size fits the length by chance", b"Content-Length: 17\r\nTransfer-Encoding: chunked"),
+    ("two lengths", b"Content-Length: 5\r\nX: y\r\nContent-Length: 6"),
+    ("a length that is no number", b"Content-Length: 5a"),
+    ("a length beyond all numbers", b"Content-Length: 5000000000000000000"),
+]
+
+
+@pytest.mark.parametrize(("what", "fields"), _READ_AT_ONCE)
+def test_an_answer_that_comes_in_one_piece_is_doubted_like_one_in_many(what: str, fields: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n\r\nhello"
+    _, notes = _watch([client(_GET), server(answer)])
+    assert (notes.exchanges, notes.opaques) == ([], 1), what
+
+
+_CUT = {
+    "a target that holds a line end": [b"GET /a\nHost: HTTP/1.1\r\n\r\n"],
+    "a length whose digits come later": [b"POST / HTTP/1.1\r\nContent-Length:", b" 5\r\n\r\nhello", _GET],
+    "a head whose last line comes later": [b"GET / HTTP/1.1\r\nHost: h\r\n", b"\r\n", _GET],
+}
+
+
+@pytest.mark.parametrize("name", _CUT)
+def test_pieces_that_look_whole_are_seen_as_their_bytes_one_by_one(name: str) -> None:
+    pieces = [client(piece) for piece in _CUT[name]]
+    single = [client(bytes([byte])) for piece in _CUT[name] for byte in piece]
+    first, second = _watch(pieces), _watch(single)
+    for watch, _ in (first, second):
+        watch.closed()
+    assert [fact[:2] for fact in first[1].facts] == [fact[:2] for fact in second[1].facts]
+    assert first[1].opaques == second[1].opaques
+
+
 def test_an_upgrade_is_an_exchange_and_then_opaque() -> None:
     watch, notes = _watch(EXCHANGES["101 and then anything at all"])
     assert notes.exchanges == [("GET", 101)]
@@ -127,7 +162,9 @@ def test_no_bytes_at_all_can_upset_the_reader(steps: list[tuple[bool, bytes]]) -
 
 _GRAINS = st.sampled_from(
     [_GET, _OK, b"GET ", b"/ HTTP/1.1", b"\r\n", b"\n", b"\r", b"Content-Length: 3", b"Transfer-Encoding: chunked",
-     b"0", b"3;", b"abc", b"HTTP/1.1 200 ", b"HTTP/1.1 101 X", b"HEAD / HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 \r\n\r\n"]
+     b"0", b"3;", b"abc", b"HTTP/1.1 200 ", b"HTTP/1.1 101 X", b"HEAD / HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 \r\n\r\n",
+     b"GET /a HTTP/1.1\r\n", b"GET /b HTTP/1.0\r\nHost: h\r\nc: d", b"HTTP/1.0 404 X\r\n", b"\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\nT: 1\r\ncontent-LENGTH:3 \r\n", b"\r\nTransfer-encoding:x", b"\ncontent-length:4"]
 )  # fmt: skip
 
 
@@ -139,4 +176,5 @@ def test_pieces_of_http_in_any_order_cannot_upset_it_and_cuts_do_not_matter(step
     for watch, _ in (first, second):
         watch.closed()
     assert first[1].exchanges == second[1].exchanges
+    assert [fact[:2] for fact in first[1].facts] == [fact[:2] for fact in second[1].facts]
     assert first[1].opaques == second[1].opaques
