@@ -20,7 +20,7 @@ from typing import Any, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry, PlatformCollector
 
 from gateway.backend.client import BackendClient
 from gateway.backend.destination import Destination, destinations
@@ -33,6 +33,7 @@ from gateway.contract.values import Address
 from gateway.gateway import Gateway, Observer, new_call_id
 from gateway.generation import TOOL_SURFACES, Generation, Reload, index
 from gateway.processes.doors import Doors, Place, Taken, address_of
+from gateway.processes.tally import Tallies
 from gateway.projection.runner import ProjectionRunner
 from gateway.relay import BackendTls, ListenTls, Relays, Route
 from gateway.relay.tls import listen_context
@@ -44,7 +45,16 @@ from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
 from gateway.telemetry.log import DriftLog
-from gateway.telemetry.metrics import BackendStates, CatalogSizes, LastReload, ToolMetrics
+from gateway.telemetry.metrics import (
+    GUARD,
+    HEALTH,
+    BackendStates,
+    CatalogSizes,
+    Counted,
+    LastReload,
+    Processes,
+    ToolMetrics,
+)
 from gateway.telemetry.passthrough import PassthroughMetrics
 
 log = logging.getLogger("toolview")
@@ -72,24 +82,35 @@ class Serving:
     `load` is how the contract is read again; from its own files unless given.
     """
 
-    def __init__(self, contract: Contract, *observers: Observer, load: Load | None = None) -> None:
+    def __init__(
+        self,
+        contract: Contract,
+        *observers: Observer,
+        load: Load | None = None,
+        tallies: Tallies | None = None,
+        part: int = 0,
+    ) -> None:
         plan = plan_of(contract)
         assert isinstance(plan, Plan), f"ask `plan_of` first: {plan}"
         self._plan = plan
         self._load = load or partial(_load_again, contract)
         self.registry = CollectorRegistry()
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self.registry)
-        self.metrics = ToolMetrics(self.registry)
-        self.passthrough_metrics = PassthroughMetrics(self.registry)
-        self.client = BackendClient(contract.backends.values())
-        self.health = Health(contract.backends.values(), self.client.send)
-        BackendStates(
-            self.registry,
-            self.health.last,
-            self.client.in_flight,
-            lambda: {name: state.value for name, state in self.client.breakers().items()},
+        PlatformCollector(registry=self.registry)
+        tallies = tallies or Tallies()
+        tally = tallies.own(part)
+        Processes(self.registry, tallies)
+        Counted(self.registry, tallies)
+        self.metrics = ToolMetrics(tally)
+        self.client = BackendClient(
+            contract.backends.values(), lambda backend: tally.cells((GUARD, backend), 2, state=True)
         )
+
+        def told_of_health(backend: str, asked: float, well: bool) -> None:
+            cells = tally.cells((HEALTH, backend), 2, state=True)
+            cells[1], cells[0] = float(well), asked
+
+        self.health = Health(contract.backends.values(), self.client.send, told=told_of_health)
+        BackendStates(self.registry, tallies, lambda: self.gateway.generation.contract.backends)
         self.projections = ProjectionRunner(contract.gateway.limits.projection)
         told = (self.metrics.observe, DriftLog().observe, *observers)
         self.gateway = Gateway(plan.generation, self.client.sender(), self.projections, told, trace=_traces(contract))
@@ -97,7 +118,7 @@ class Serving:
         CatalogSizes(self.registry, lambda: self.gateway.generation)
         LastReload(self.registry, lambda: self.gateway.last_reload)
         self._doors = Doors()
-        self.relays = Relays(self.passthrough_metrics.observer)
+        self.relays = Relays(PassthroughMetrics(tally).observer)
         self._listeners: dict[str, HttpListener] = {}
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}

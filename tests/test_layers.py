@@ -34,7 +34,7 @@ ROOMS = {
     "gateway.call": 5,
     "gateway.gateway": 6,
     "gateway.telemetry": 6,
-    "gateway.telemetry.passthrough": 0,
+    "gateway.telemetry.passthrough": 2,
     "gateway.relay": 0,
     "gateway.processes": 1,
     "gateway.surfaces": 7,

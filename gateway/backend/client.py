@@ -10,7 +10,7 @@ import asyncio
 import select
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -45,10 +45,17 @@ if TYPE_CHECKING:
 
 
 class BackendClient:
-    """One per process: every call of every backend goes through its pools."""
+    """One per process: every call of every backend goes through its pools.
 
-    def __init__(self, backends: Iterable[Backend]) -> None:
-        self._destinations: Mapping[str, Destination] = destinations(backends)
+    `cells` gives the two numbers in which the state of a backend is kept, for others to see.
+    """
+
+    def __init__(
+        self, backends: Iterable[Backend], cells: Callable[[str], MutableSequence[float]] | None = None
+    ) -> None:
+        self._cells = cells
+        self._destinations: Mapping[str, Destination] = {}
+        self.use(destinations(backends))
         self._connectors: dict[str | None, BaseConnector] = {}
         self._reused: WeakSet[ResponseHandler] = WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,8 +72,9 @@ class BackendClient:
         of that contract want it, while `send` follows the next `use`.
         """
         for name, destination in made.items():
-            if (before := self._destinations.get(name)) is not None:
-                destination.follow(before)
+            before = self._destinations.get(name)
+            if (before is None or not destination.follow(before)) and self._cells is not None:
+                destination.guard.share(self._cells(name))
         self._destinations = made
         return self.sender()
 

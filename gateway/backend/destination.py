@@ -65,10 +65,12 @@ class Destination:
         self._dropped = _NEVER.union(written, ("authorization",) if tokens else ())
         self._replaceable = defaults.keys() - self._dropped
 
-    def follow(self, before: Destination) -> None:
+    def follow(self, before: Destination) -> bool:
         """Take over what was learned of this backend under the contract before, where it is declared as it was."""
-        if self._declared is not None and self._declared == before._declared:
+        same = self._declared is not None and self._declared == before._declared
+        if same:
             self.guard, self.tokens = before.guard, before.tokens
+        return same
 
     def template(self, loop: asyncio.AbstractEventLoop | None) -> ClientRequest:
         """What aiohttp's connector wants to know of a request in order to connect; the same for every call."""

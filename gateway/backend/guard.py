@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from enum import Enum
 
 from gateway.backend.exchange import Answer, NoAnswer, Silence
@@ -19,47 +20,62 @@ class Guard:
     """`enter` before a call and `leave` after it, whatever became of it."""
 
     def __init__(self, concurrency: int | None = None, failures: int | None = None, reset: float = 0.0) -> None:
-        self.in_flight = 0
         self._concurrency, self._failures, self._reset = concurrency, failures, reset
         self._failed = 0
-        #: When the breaker lets the next call try; None while it is closed.
-        self._opens_at: float | None = None
+        #: Calls in flight, and when the breaker lets the next call try: 0 while it is closed.
+        self._cells: MutableSequence[float] = [0.0, 0.0]
         self._trying = False
+
+    @property
+    def in_flight(self) -> int:
+        """Calls under way."""
+        return int(self._cells[0])
+
+    def share(self, cells: MutableSequence[float]) -> None:
+        """Keep the state where others can see it: two numbers, in which calls of an earlier guard may be counted."""
+        cells[0] += self._cells[0]
+        cells[1] = self._cells[1]
+        self._cells = cells
 
     def enter(self, now: float) -> str | None:
         """None where the call may go on, else why it may not; `leave` is then not called."""
-        if self._opens_at is not None:
-            if self._trying or now < self._opens_at:
+        if self._cells[1]:
+            if self._trying or now < self._cells[1]:
                 return "the breaker is open"
             if self._full():
                 return "too many calls in flight"
             self._trying = True
         elif self._full():
             return "too many calls in flight"
-        self.in_flight += 1
+        self._cells[0] += 1
         return None
 
     def leave(self, answer: Answer | NoAnswer | None, now: float) -> None:
         """Take note of how the call ended; None is a call that was cancelled, which says nothing of the backend."""
-        self.in_flight -= 1
+        self._cells[0] -= 1
         self._trying = False
         if self._failures is None or answer is None:
             return
         if not _failed(answer):
-            self._failed, self._opens_at = 0, None
+            self._failed, self._cells[1] = 0, 0.0
             return
         self._failed += 1
         if self._failed >= self._failures:
-            self._opens_at = now + self._reset
+            self._cells[1] = now + self._reset
 
     def state(self, now: float) -> BreakerState:
         """What the breaker would say now."""
-        if self._opens_at is None:
-            return BreakerState.CLOSED
-        return BreakerState.OPEN if now < self._opens_at else BreakerState.HALF_OPEN
+        return breaker_state(self._cells[1], now)
 
     def _full(self) -> bool:
-        return self._concurrency is not None and self.in_flight >= self._concurrency
+        return self._concurrency is not None and self._cells[0] >= self._concurrency
+
+
+def breaker_state(opens_at: float, now: float) -> BreakerState:
+    """What a breaker says that lets the next call try at `opens_at`, 0 where it is closed."""
+    if not opens_at:
+        return BreakerState.CLOSED
+    return BreakerState.OPEN if now < opens_at else BreakerState.HALF_OPEN
 
 
 #: Statuses by which something before the backend, or the backend itself, says that it is not there.

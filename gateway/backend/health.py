@@ -20,7 +20,14 @@ PATIENCE = 5.0
 class Health:
     """What is known of each backend that declares `health`; None for one that does not."""
 
-    def __init__(self, backends: Iterable[Backend], send: Send, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        backends: Iterable[Backend],
+        send: Send,
+        clock: Callable[[], float] = time.monotonic,
+        told: Callable[[str, float, bool], None] = lambda name, asked, well: None,
+    ) -> None:
+        self._told = told
         self._backends = tuple(backends)
         self._send = send
         self._clock = clock
@@ -29,6 +36,8 @@ class Health:
     def use(self, backends: Iterable[Backend]) -> None:
         """Ask another contract's backends from now on; what is known of one that is declared as before stays."""
         before, self._backends = self._backends, tuple(backends)
+        for other in (each for each in before if each not in self._backends):
+            self._told(other.name, 0.0, False)
         self._known = {
             each.name: self._known[each.name] for each in self._backends if each in before and each.name in self._known
         }
@@ -56,4 +65,6 @@ class Health:
             Request(backend.name, "GET", target, timeout=min(PATIENCE, backend.timeout), idempotent=True)
         )
         well = isinstance(answer, Answer) and 200 <= answer.status < 300
-        self._known[backend.name] = (self._clock(), well)
+        now = self._clock()
+        self._known[backend.name] = (now, well)
+        self._told(backend.name, now, well)

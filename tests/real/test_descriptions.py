@@ -19,8 +19,9 @@ from gateway.contract.load import load
 from gateway.contract.model import Contract
 from gateway.generation import Generation, index
 from gateway.json_pointer import follow
+from gateway.processes.tally import Tallies
 from gateway.schema import Schema, compile_schema
-from gateway.telemetry.metrics import ToolMetrics
+from gateway.telemetry.metrics import Counted, ToolMetrics
 from tests.real.descriptions import contracts
 from tests.real.descriptions.contracts import EXTRACTS, OBSERVED
 from tests.real.descriptions.extract import extract
@@ -138,8 +139,9 @@ def test_observe_answers_the_card_and_counts_what_broke(stripe: tuple[Null, Serv
 
 
 def counted(outcome: Outcome) -> dict[str, float]:
-    registry = CollectorRegistry()
-    ToolMetrics(registry).observe(outcome)
+    registry, tallies = CollectorRegistry(), Tallies()
+    ToolMetrics(tallies.own(0)).observe(outcome)
+    Counted(registry, tallies)
     return {
         sample.labels["path"]: sample.value
         for metric in registry.collect()
