@@ -3,9 +3,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Helm, a compose reader and a Dockerfile linter live by themselves: they are large, and only the tests of deploy/ use them.
+CHECKS := .venv-checks/.installed
+# Likewise what writes the locks and the SBOM and asks for known vulnerabilities.
+SUPPLY := .venv-supply/.installed
+DOCKER ?= docker
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench
+.PHONY: help run test check fix bench lock audit sbom image
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -16,10 +21,15 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 
+$(CHECKS) $(SUPPLY): .venv-%/.installed: deploy/locks/%.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --require-hashes -r $<
+	@touch $@
+
 run: $(STAMP) ## start the demo backend and the gateway, and print what to try
 	@exec $(BIN)/python -m gateway demo
 
-test: $(STAMP) ## run the tests
+test: $(STAMP) $(CHECKS) ## run the tests
 	$(BIN)/python -m pytest
 
 check: $(STAMP) ## format, lint, types, layers and tests: what CI runs
@@ -34,3 +44,23 @@ fix: $(STAMP) ## format and mend what the linter can mend
 
 bench: $(STAMP) ## measure speed and memory as ratios in one run (see bench/README.md)
 	$(BIN)/python -m bench
+
+lock: $(SUPPLY) ## write deploy/locks anew from pyproject.toml; UPGRADE=--upgrade takes the newest versions
+	deploy/lock.sh $(CURDIR)/.venv-supply/bin/uv $(UPGRADE)
+
+audit: $(SUPPLY) ## ask which versions in the image have known vulnerabilities (needs the network)
+	.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes -r deploy/locks/runtime.txt
+
+sbom: $(SUPPLY) ## write what the image holds as CycloneDX to sbom.json
+	rm -rf .venv-image
+	$(PYTHON) -m venv .venv-image
+	.venv-image/bin/python -m pip install --quiet --require-hashes -r deploy/locks/build.txt
+	.venv-image/bin/python -m pip install --quiet --require-hashes -r deploy/locks/runtime.txt
+	.venv-image/bin/python -m pip install --quiet --no-deps --no-build-isolation .
+	.venv-image/bin/python -m pip uninstall --quiet --yes setuptools wheel packaging pip
+	.venv-supply/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+		--of JSON -o sbom.json .venv-image
+	rm -rf .venv-image
+
+image: ## build the container image with $(DOCKER)
+	$(DOCKER) build -f deploy/Dockerfile -t toolview:$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' gateway/__init__.py) .
