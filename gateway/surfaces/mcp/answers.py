@@ -159,7 +159,11 @@ def unknown_tool(request_id: Id, outcome: Outcome, listing: Listing, *, modern: 
     """The protocol error for a tool that is not there; its data is the envelope, with the nearest names."""
     data = {**outcome.envelope(), "_meta": {CATALOG_KEY: listing.catalog.digest}}
     status = wire.status_of(wire.INVALID_PARAMS, modern=modern)
-    return Refusal(request_id, status, wire.INVALID_PARAMS, f"Unknown tool: {outcome.call.tool[:128]}", data)
+    # The message stays one line, whatever the name.
+    name = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in outcome.call.tool[:128]
+    )
+    return Refusal(request_id, status, wire.INVALID_PARAMS, f"Unknown tool: {name}", data)
 
 
 def reply(request_id: Id, result: bytes) -> bytes:

@@ -24,7 +24,7 @@ WORDS = {"type": "t", "properties": {"$ref": "r"}, "default": [1], "required": T
 
 CONTRACT = """
     version: 1
-    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}, mcp: {instructions: INSTRUCTIONS}}
+    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}, mcp: {instructions: INSTRUCTIONS}, limits: {body: 200KiB}}
     backends: {b: {url: URL}}
     schemas:
       Node: {type: object, properties: {name: {type: string}, kids: {type: array, items: {$ref: "#/schemas/Node"}}}}
