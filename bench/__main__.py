@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench import passthrough
 from bench.tool_call import CALLERS, HERE, QUICK, Effort, measure
 
 _OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
@@ -19,18 +20,25 @@ _OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="a few seconds, to see that the harness works")
-    quick = options.parse_args().quick
+    options.add_argument("--quick", action="store_true", help="a minute, to see that the harness works")
+    options.add_argument("--only", choices=("tool", "passthrough"), help="one of the two parts")
+    chosen = options.parse_args()
+    quick = chosen.quick
     report = {
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
         "machine": _machine(),
     }
-    report |= {
-        "versions": {name: version(name) for name in _OURS},
-        "tool_call": measure(QUICK if quick else Effort(), _one_core),
-    }
-    print(_table(report))
+    report["versions"] = {name: version(name) for name in _OURS}
+    if chosen.only != "tool":  # first: the other part binds this process to one core
+        report["passthrough"] = passthrough.measure(passthrough.QUICK if quick else passthrough.Effort())
+    if chosen.only != "passthrough":
+        report["tool_call"] = measure(QUICK if quick else Effort(), _one_core)
+    print(_heading(report))
+    if "tool_call" in report:
+        print(_table(report))
+    if "passthrough" in report:
+        print(passthrough.table(report["passthrough"]))
     print(f"\nWritten to {_write(report)}")
     return 0
 
@@ -62,8 +70,17 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
+def _heading(report: dict[str, Any]) -> str:
+    machine = report["machine"]
+    versions = ", ".join(f"{name} {found}" for name, found in report["versions"].items())
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}\n"
+        f"load before the run {machine['load_before']:.2f}\nPython {machine['python']}; {versions}\n"
+    )
+
+
 def _table(report: dict[str, Any]) -> str:
-    machine, measured = report["machine"], report["tool_call"]
+    measured = report["tool_call"]
     ours, peer = measured["figures"]["toolview"], measured["figures"]["fastmcp"]
     rows = [
         ("CPU per tool call, one caller", "cpu_seconds_per_call", 1e6, "µs"),
@@ -75,11 +92,7 @@ def _table(report: dict[str, Any]) -> str:
         ("CPU from start to ready", "ready_cpu_seconds", 1e3, "ms"),
     ]
     lines = [
-        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}",
-        f"load before the run {machine['load_before']:.2f}",
-        f"Python {machine['python']}; " + ", ".join(f"{name} {found}" for name, found in report["versions"].items()),
-        f"against {measured['peer']}: from_openapi, stateless, JSON answers",
-        "",
+        f"tool calls, against {measured['peer']}: from_openapi, stateless, JSON answers",
         f"{'':52}{'Toolview':>12}{'FastMCP':>12}{'ratio':>8}",
     ]
     for title, key, scale, unit in rows:
@@ -95,6 +108,8 @@ def _write(report: dict[str, Any]) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / f"{report['taken'].replace(':', '')[:17]}.json"
     path.write_text(json.dumps(report, indent=2) + "\n")
+    if "passthrough" in report:
+        path.with_suffix(".svg").write_text(passthrough.plot(report["passthrough"]))
     return path
 
 

@@ -1,73 +1,47 @@
-"""`python -m bench.passthrough`: the relay beside nginx and haproxy, interleaved, in front of one backend.
+"""The pass-through beside nginx and haproxy before one backend, in interleaved rounds; alone where they are absent.
 
-Needs nginx, haproxy, wrk and taskset on the path. Every proxy has one worker on the first core with kept connections to
-the backend; the backend (nginx with files) and the client (wrk) share the second. Ratios within one run are the result;
-the absolute figures belong to the machine, and a machine with other work gives neither.
+Every proxy has one worker, all on the first core; the backend and the client share the last. Ratios within one run are
+the result: the absolute figures belong to the machine, and a machine with other work gives neither.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import re
-import shutil
+import resource
 import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-import psutil
+from bench.load import client, press
+from bench.proxies import Target, absent, pin_others, running, versions
 
-HERE = Path(__file__).parent
 SIZES = {"1 KB": 1024, "14 KB": 14 * 1024, "140 KB": 140 * 1024, "10 MB": 10 * 1024 * 1024}
-CALLERS = (1, 32, 128)
-NEEDED = ("nginx", "haproxy", "wrk", "taskset")
-BACKEND, FIRST_PROXY = 19300, 19301
+_SETTLE = 1.0
 
-_BACKEND = """
-worker_processes 1; pid {folder}/backend.pid; error_log {folder}/backend.err; daemon off;
-events {{ worker_connections 16384; }}
-http {{ access_log off; sendfile on; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600s;
-  open_file_cache max=10; default_type application/octet-stream;
-  server {{ listen 127.0.0.1:{backend} backlog=1024; root {folder}; }} }}
-"""
-_NGINX = """
-worker_processes 1; pid {folder}/proxy.pid; error_log {folder}/proxy.err; daemon off;
-events {{ worker_connections 16384; }}
-http {{ access_log off; tcp_nodelay on; keepalive_requests 100000000; keepalive_timeout 600s;
-  upstream backend {{ server 127.0.0.1:{backend}; keepalive 256; keepalive_requests 100000000; }}
-  server {{ listen 127.0.0.1:{port} backlog=1024;
-    location / {{ proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; }} }} }}
-"""
-_HAPROXY = """
-global
-  nbthread 1
-  maxconn 8000
-defaults
-  mode http
-  timeout connect 3s
-  timeout client 600s
-  timeout server 600s
-  http-reuse always
-frontend front
-  bind 127.0.0.1:{port}
-  default_backend back
-backend back
-  server one 127.0.0.1:{backend}
-"""
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure."""
+
+    sizes: tuple[str, ...] = tuple(SIZES)
+    callers: tuple[int, ...] = (1, 32, 128)
+    rounds: int = 5
+    seconds: int = 2
+    idle: int = 5000
+    busy: int = 50
+
+
+QUICK = Effort(sizes=("1 KB", "140 KB"), callers=(1, 32), rounds=3, seconds=1, idle=200, busy=10)
 
 
 @dataclass(frozen=True)
 class Round:
-    """One run of wrk against one target."""
+    """What one target did in one round."""
 
     requests_per_second: float
     p50_us: float
@@ -83,215 +57,172 @@ class Figure:
     size: str
     callers: int
     medians: Round
-    #: Requests per second as a multiple of nginx's in the same run.
-    of_nginx: float
+    #: Requests per second as a multiple of the reference's: the median of the ratios of neighbouring rounds.
+    of_reference: float
+    #: Latency beyond that of the backend without a proxy.
+    added_p50_us: float
+    added_p99_us: float
 
 
-def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m bench.passthrough", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="1 KB and 140 KB at 32 callers, one second each")
-    quick = options.parse_args().quick
-    missing = [name for name in NEEDED if shutil.which(name) is None]
-    if missing:
-        print(f"not on the path: {', '.join(missing)}", file=sys.stderr)
-        return 2
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as name, _running(Path(name)) as processes:
-        figures = list(_compare(processes, quick))
-        memory = _memory(processes, 200 if quick else 5000)
-    report = {
-        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
-        "quick": quick,
-        "load_before": load,
-        "cores": os.cpu_count(),
-        "versions": _versions(),
-        "figures": [asdict(figure) for figure in figures],
-        "bytes_per_idle_connection": memory,
+def measure(effort: Effort) -> dict[str, Any]:
+    """Run everything; plain values, ready to be written as JSON."""
+    with (
+        _many_descriptors(),
+        tempfile.TemporaryDirectory() as name,
+        running(Path(name), tuple(SIZES.values())) as targets,
+    ):
+        reference = "nginx" if "nginx" in targets else "direct"
+        figures = [asdict(figure) for figure in _compare(list(targets.values()), reference, effort)]
+        memory = {name: _memory(target, effort) for name, target in targets.items() if name != "direct"}
+    return {
+        "client": client(),
+        "absent": absent(),
+        "versions": versions(),
+        "reference": reference,
+        "idle_connections": effort.idle,
+        "figures": figures,
+        "memory": memory,
     }
-    print(_table(figures, memory, load))
-    folder = HERE / "results"
-    folder.mkdir(exist_ok=True)
-    stem = folder / f"passthrough-{str(report['taken']).replace(':', '')[:17]}"
-    stem.with_suffix(".json").write_text(json.dumps(report, indent=2) + "\n")
-    stem.with_suffix(".svg").write_text(_plot(figures))
-    print(f"\nWritten to {stem}.json and .svg")
-    return 0
+
+
+def _memory(target: Target, effort: Effort) -> dict[str, float]:
+    idle, share = _idle(target, effort.idle)
+    return {
+        "bytes_per_idle_connection": idle,
+        "cpu_share_of_idle_connections": share,
+        "bytes_per_busy_connection": _busy(target, effort.busy),
+    }
+
+
+def _compare(targets: Sequence[Target], reference: str, effort: Effort) -> Iterator[Figure]:
+    for size in effort.sizes:
+        for callers in effort.callers:
+            rounds: dict[str, list[Round]] = {target.name: [] for target in targets}
+            for _ in range(effort.rounds):
+                for target in targets:
+                    rounds[target.name].append(_round(target, SIZES[size], callers, effort.seconds))
+            direct = _medians(rounds["direct"])
+            for name, taken in rounds.items():
+                middle = _medians(taken)
+                pairs = zip(taken, rounds[reference], strict=True)
+                yield Figure(
+                    name,
+                    size,
+                    callers,
+                    middle,
+                    median(one.requests_per_second / other.requests_per_second for one, other in pairs),
+                    middle.p50_us - direct.p50_us,
+                    middle.p99_us - direct.p99_us,
+                )
+
+
+def _medians(rounds: Sequence[Round]) -> Round:
+    return Round(*(median(values) for values in zip(*(vars(one).values() for one in rounds), strict=True)))
+
+
+def _round(target: Target, size: int, callers: int, seconds: int) -> Round:
+    before = target.cpu_seconds()
+    load = press(target.port, size, callers, seconds, pin_others)
+    spent = target.cpu_seconds() - before
+    return Round(load.requests_per_second, load.p50_us, load.p99_us, spent / load.requests * 1e6)
+
+
+def _idle(target: Target, count: int) -> tuple[int, float]:
+    """Memory of a connection that was used and lies idle, and the share of a core that all of them take."""
+    before = target.resident_bytes()
+    clients = [_asking(target.port, SIZES["1 KB"]) for _ in range(count)]
+    for one in clients:
+        if not one.recv(65536):
+            raise ConnectionError(f"{target.name} closed an idle connection")
+    each = (target.resident_bytes() - before) // count
+    spent = target.cpu_seconds()
+    time.sleep(_SETTLE)
+    share = (target.cpu_seconds() - spent) / _SETTLE
+    for one in clients:
+        one.close()
+    time.sleep(_SETTLE)
+    return each, share
+
+
+def _busy(target: Target, count: int) -> int:
+    """Memory of a connection whose answer of 10 MB waits for a client that reads nothing."""
+    before = target.resident_bytes()
+    clients = [_asking(target.port, SIZES["10 MB"]) for _ in range(count)]
+    time.sleep(_SETTLE)
+    each = (target.resident_bytes() - before) // count
+    for one in clients:
+        one.close()
+    time.sleep(_SETTLE)
+    return each
+
+
+def _asking(port: int, size: int) -> socket.socket:
+    one = socket.create_connection(("127.0.0.1", port), 30)
+    one.sendall(f"GET /{size} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+    return one
 
 
 @contextmanager
-def _running(folder: Path) -> Iterator[dict[str, psutil.Process]]:
-    """Backend and proxies, each pinned; ended by their own process ids."""
-    folder.chmod(0o755)  # started by root, nginx reads files as somebody else
-    for size in SIZES.values():
-        (folder / str(size)).write_bytes(os.urandom(size))
-    ports = {"nginx": FIRST_PROXY, "haproxy": FIRST_PROXY + 1, "toolview": FIRST_PROXY + 2}
-    texts = {"backend.conf": _BACKEND, "nginx.conf": _NGINX, "haproxy.conf": _HAPROXY}
-    for file, text in texts.items():
-        port = ports.get(file.removesuffix(".conf"), BACKEND)
-        (folder / file).write_text(text.format(folder=folder, backend=BACKEND, port=port))
-    commands = {
-        "direct": ["nginx", "-c", f"{folder}/backend.conf"],
-        "nginx": ["nginx", "-c", f"{folder}/nginx.conf"],
-        "haproxy": ["haproxy", "-db", "-f", f"{folder}/haproxy.conf"],
-        "toolview": [sys.executable, "-m", "bench.passthrough_relay", str(ports["toolview"]), str(BACKEND)],
-    }
-    started = {
-        name: subprocess.Popen(["taskset", "-c", _core(name == "direct"), *command], cwd=HERE.parent)
-        for name, command in commands.items()
-    }
+def _many_descriptors() -> Iterator[None]:
+    """Every process started from here may hold two descriptors for each of the idle connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 40_000)) if hard > 0 else 40_000, hard))
     try:
-        for port in (BACKEND, *ports.values()):
-            _wait_for(port)
-        yield {name: psutil.Process(process.pid) for name, process in started.items()}
+        yield
     finally:
-        for process in started.values():
-            process.terminate()
-            process.wait()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def _core(second: bool) -> str:
-    cores = sorted(os.sched_getaffinity(0))
-    return str(cores[1 if second and len(cores) > 1 else 0])
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(100):
-        with socket.socket() as sock:
-            if sock.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise TimeoutError(f"nothing listens on {port}")
-
-
-def _port(target: str) -> int:
-    return BACKEND + ("direct", "nginx", "haproxy", "toolview").index(target)
-
-
-def _compare(processes: dict[str, psutil.Process], quick: bool) -> Iterator[Figure]:
-    for size in ("1 KB", "140 KB") if quick else SIZES:
-        for callers in (32,) if quick else CALLERS:
-            rounds: dict[str, list[Round]] = {target: [] for target in processes}
-            for _ in range(3 if quick else 5):
-                for target, process in processes.items():
-                    rounds[target].append(_round(target, process, SIZES[size], callers, 1 if quick else 4))
-            medians = {
-                target: Round(
-                    *(median(values) for values in zip(*(asdict(one).values() for one in taken), strict=True))
-                )
-                for target, taken in rounds.items()
-            }
-            for target, middle in medians.items():
-                ratio = middle.requests_per_second / medians["nginx"].requests_per_second
-                yield Figure(target, size, callers, middle, ratio)
-
-
-def _round(target: str, process: psutil.Process, size: int, callers: int, seconds: int) -> Round:
-    before = _cpu(process)
-    command = [
-        "taskset",
-        "-c",
-        _core(True),
-        "wrk",
-        "-t1",
-        f"-c{callers}",
-        f"-d{seconds}s",
-        "--latency",
-        "--timeout",
-        "30s",
-    ]
-    url = f"http://127.0.0.1:{_port(target)}/{size}"
-    out = subprocess.run([*command, url], capture_output=True, text=True, check=True).stdout
-    spent = _cpu(process) - before
-    if "Non-2xx" in out or "Socket errors" in out:
-        raise RuntimeError(f"{target} failed requests:\n{out}")
-    count = int(_found(r"(\d+) requests in", out))
-    return Round(
-        float(_found(r"Requests/sec:\s+([\d.]+)", out)),
-        _microseconds(_found(r"50%\s+([\d.]+[a-z]+)", out)),
-        _microseconds(_found(r"99%\s+([\d.]+[a-z]+)", out)),
-        spent / count * 1e6,
-    )
-
-
-def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    if found is None:
-        raise RuntimeError(f"wrk said something else:\n{text}")
-    return found[1]
-
-
-def _microseconds(text: str) -> float:
-    number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]  # of _found's pattern
-    return float(number) * {"us": 1, "ms": 1e3, "s": 1e6}[unit]
-
-
-def _cpu(process: psutil.Process) -> float:
-    return sum(sum(one.cpu_times()[:2]) for one in (process, *process.children(recursive=True)))
-
-
-def _resident(process: psutil.Process) -> int:
-    return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
-
-
-def _memory(processes: dict[str, psutil.Process], count: int) -> dict[str, int]:
-    """What a connection costs once it has been used and lies idle."""
-    measured = {}
-    for target, process in processes.items():
-        if target == "direct":
-            continue
-        before = _resident(process)
-        clients = [socket.create_connection(("127.0.0.1", _port(target))) for _ in range(count)]
-        for client in clients:
-            client.sendall(b"GET /1024 HTTP/1.1\r\nHost: bench\r\n\r\n")
-            client.recv(65536)
-        measured[target] = (_resident(process) - before) // count
-        for client in clients:
-            client.close()
-    return measured
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": sys.version.split()[0]}
-    for name, command in {"nginx": ["nginx", "-v"], "haproxy": ["haproxy", "-v"]}.items():
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        found[name] = (run.stdout + run.stderr).splitlines()[0]
-    return found
-
-
-def _table(figures: list[Figure], memory: dict[str, int], load: float) -> str:
-    lines = [f"load before the run {load:.2f}", ""]
-    lines.append(
-        f"{'size':>7}{'callers':>9}  {'target':10}{'req/s':>9}{'of nginx':>10}{'p50 µs':>10}{'p99 µs':>10}{'CPU µs':>9}"
-    )
-    for figure in figures:
-        middle = figure.medians
+def table(measured: dict[str, Any]) -> str:
+    reference = measured["reference"]
+    lines = []
+    if measured["absent"]:
         lines.append(
-            f"{figure.size:>7}{figure.callers:>9}  {figure.target:10}{middle.requests_per_second:>9,.0f}"
-            f"{figure.of_nginx:>10.2f}{middle.p50_us:>10,.0f}{middle.p99_us:>10,.0f}{middle.cpu_us_per_request:>9,.0f}"
+            f"NOT INSTALLED: {', '.join(measured['absent'])}. Without nginx the backend is bench/blobs.py and ratios "
+            "are to the direct connection; without wrk the client is bench/load.py, slower than what it measures."
         )
-    idle = ", ".join(f"{target} {size:,}" for target, size in memory.items())
-    return "\n".join([*lines, "", f"bytes for each idle connection: {idle}"])
+    lines.append("; ".join([f"pass-through, client {measured['client']}", *measured["versions"].values()]))
+    lines.append(
+        f"{'size':>7}{'callers':>9}  {'target':10}{'req/s':>9}{'of ' + reference:>11}{'p50 µs':>10}{'p99 µs':>10}"
+        f"{'added p50':>11}{'added p99':>11}{'CPU µs/req':>12}"
+    )
+    for figure in measured["figures"]:
+        middle = figure["medians"]
+        lines.append(
+            f"{figure['size']:>7}{figure['callers']:>9}  {figure['target']:10}{middle['requests_per_second']:>9,.0f}"
+            f"{figure['of_reference']:>11.2f}{middle['p50_us']:>10,.0f}{middle['p99_us']:>10,.0f}"
+            f"{figure['added_p50_us']:>11,.0f}{figure['added_p99_us']:>11,.0f}{middle['cpu_us_per_request']:>12,.0f}"
+        )
+    for name, cost in measured["memory"].items():
+        lines.append(
+            f"{name}: {cost['bytes_per_idle_connection']:,} bytes for each of {measured['idle_connections']:,} idle "
+            f"connections, which take {cost['cpu_share_of_idle_connections']:.1%} of a core; "
+            f"{cost['bytes_per_busy_connection']:,} bytes where the client does not read"
+        )
+    return "\n".join(lines)
 
 
-def _plot(figures: list[Figure]) -> str:
-    """Requests per second as a multiple of nginx's: one bar for each proxy, size and number of callers."""
-    bars = [figure for figure in figures if figure.target in ("haproxy", "toolview")]
-    height, colours = 18, {"haproxy": "#8a8f98", "toolview": "#2b6cb0"}
+_COLOURS = {"haproxy": "#8a8f98", "toolview": "#2b6cb0"}
+_ROW, _UNIT, _LEFT = 18, 150, 230
+
+
+def plot(measured: dict[str, Any]) -> str:
+    """Requests per second as a multiple of the reference's: one bar for each proxy, size and number of callers."""
+    reference = measured["reference"]
+    bars = [figure for figure in measured["figures"] if figure["target"] in _COLOURS]
+    height = 40 + _ROW * len(bars)
+    widest = max(bar["of_reference"] for bar in bars)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{40 + height * len(bars)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + widest * _UNIT + 60:.0f}" height="{height}">',
         "<style>text { font: 12px sans-serif }</style>",
-        '<text x="10" y="18">requests per second, nginx = 1 (the line)</text>',
+        f'<text x="10" y="18">requests per second, {reference} = 1 (the line)</text>',
     ]
     for row, bar in enumerate(bars):
-        y = 30 + row * height
-        parts.append(f'<text x="10" y="{y + 12}">{bar.size}, {bar.callers} callers, {bar.target}</text>')
-        parts.append(
-            f'<rect x="230" y="{y}" width="{bar.of_nginx * 180:.0f}" height="14" fill="{colours[bar.target]}"/>'
-        )
-        parts.append(f'<text x="{235 + bar.of_nginx * 180:.0f}" y="{y + 12}">{bar.of_nginx:.2f}</text>')
-    parts.append(f'<line x1="410" x2="410" y1="26" y2="{30 + height * len(bars)}" stroke="black"/></svg>')
-    return "\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        y, width = 30 + row * _ROW, bar["of_reference"] * _UNIT
+        parts += [
+            f'<text x="10" y="{y + 12}">{bar["size"]}, {bar["callers"]} callers, {bar["target"]}</text>',
+            f'<rect x="{_LEFT}" y="{y}" width="{width:.0f}" height="14" fill="{_COLOURS[bar["target"]]}"/>',
+            f'<text x="{_LEFT + 5 + width:.0f}" y="{y + 12}">{bar["of_reference"]:.2f}</text>',
+        ]
+    line = _LEFT + _UNIT
+    return "\n".join([*parts, f'<line x1="{line}" x2="{line}" y1="26" y2="{height}" stroke="black"/></svg>']) + "\n"
