@@ -42,7 +42,10 @@ def press(port: int, size: int, callers: int, seconds: int, pin: Callable[[], No
 
 
 def _run(command: list[str], pin: Callable[[], None]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=pin).stdout
+    run = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=pin)
+    if run.returncode:
+        raise RuntimeError(f"{command[0]} failed:\n{run.stderr[-2000:]}")
+    return run.stdout
 
 
 def _read_wrk(out: str) -> Load:
