@@ -81,7 +81,7 @@ class Gateway:
             outcome = (
                 _overloaded(call, generation)
                 if not entered
-                else await run_call(call, generation, send, self._project, trace=self._trace)
+                else await run_call(call, generation, send, self._project, trace=self._trace or call.keep)
             )
         except asyncio.CancelledError:
             self._tell(_aborted(call, generation), generation)

@@ -18,6 +18,8 @@ from gateway.projection import Projection
 
 #: The surfaces on which an endpoint is a tool; `http` is the backend's own.
 TOOL_SURFACES = ("mcp", "agent", "cli")
+#: Where operators try tools: every one, whatever it is exposed on; of two of one name the first surface's.
+CONSOLE = "console"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ def index(contract: Contract) -> Generation:
         for surface in TOOL_SURFACES
         if surface in endpoint.expose
     }
+    for (_, name), endpoint in sorted(tools.items(), key=lambda item: TOOL_SURFACES.index(item[0][0])):
+        tools.setdefault((CONSOLE, name), endpoint)
     advertised = {endpoint.id: advertise(endpoint) for endpoint in tools.values()}
     return Generation(contract, MappingProxyType(dict(sorted(tools.items()))), MappingProxyType(advertised))
 

@@ -41,6 +41,7 @@ from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.catalog import catalog_routes
 from gateway.surfaces.cli import SURFACE, Misused, read_arguments
+from gateway.surfaces.console.http import console_routes
 from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.principals import Principals, principals_of
@@ -136,13 +137,15 @@ class Serving:
         principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
         tools, admin = Manner(contract.gateway.tools, limit), Manner(contract.gateway.admin, limit)
         self._listeners["tools"] = HttpListener(tools, listener_server(self._tool_routes(), tools, principals))
-        routes = admin_routes(self.gateway, self.registry, self.health.states, self.reload)
+        routes = _together(
+            admin_routes(self.gateway, self.registry, self.health.states, self.reload), console_routes(self.gateway)
+        )
 
         def operators() -> Principals | None:
             # on loopback whoever runs the host may look; off it metrics ask for a key as tools do
             return None if admin.listener.listen.loopback else principals()
 
-        self._listeners["admin"] = HttpListener(admin, listener_server(routes, admin, operators))
+        self._listeners["admin"] = HttpListener(admin, listener_server(routes, admin, operators, principals))
         await self._listen(self._plan, doors)
         return None
 
@@ -204,12 +207,17 @@ class Serving:
         }
 
     def _tool_routes(self) -> Routes:
-        parts = (mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway))
-        return Routes(
-            {path: methods for part in parts for path, methods in part.exact.items()},
-            {path: methods for part in parts for path, methods in part.prefixes.items()},
-            frozenset(path for part in parts for path in part.public),
-        )
+        return _together(mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway))
+
+
+def _together(*parts: Routes) -> Routes:
+    """The routes of several surfaces on one listener."""
+    return Routes(
+        {path: methods for part in parts for path, methods in part.exact.items()},
+        {path: methods for part in parts for path, methods in part.prefixes.items()},
+        frozenset(path for part in parts for path in part.public),
+        frozenset(path for part in parts for path in part.keyed),
+    )
 
 
 async def serve(contract: Contract, *observers: Observer, load: Load | None = None) -> PortTaken | None:

@@ -9,6 +9,7 @@ from tests.cases import summary
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long forms of randomised tests as well")
+    parser.addoption("--screenshots", action="store_true", help="write the console's pictures under docs/")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -54,6 +54,7 @@ LIBRARIES = {
         "gateway.surfaces.admin",
         "gateway.surfaces.agent",
         "gateway.surfaces.catalog",
+        "gateway.surfaces.console.http",
         "gateway.surfaces.mcp.http",
         "gateway.serve",
         "gateway.demo",

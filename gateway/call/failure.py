@@ -342,6 +342,11 @@ def _declared_failure(told: _Told, declared: DeclaredError, answer: Answer) -> F
     )
 
 
+def credentials(backend: Backend) -> Sequence[str]:
+    """Every spelling of what this backend is sent to prove who calls, longest first; it may say them back."""
+    return _secrets(backend)
+
+
 def plain_text(value: Any, secrets: Sequence[str] = ()) -> str | None:
     """A backend's words as short plain text without markup, addresses or credentials; None where nothing is left.
 

@@ -86,6 +86,8 @@ class Call:
     scopes: frozenset[str] | None = None
     #: Whether this surface applies views; the in-process `Gateway.invoke` does not unless asked.
     view: bool = True
+    #: Whether the outcome shall hold the full answer too, and the paths that were stripped of it.
+    keep: bool = False
     #: When it began, on the monotonic clock.
     began: float = field(default_factory=time.perf_counter)
 
@@ -107,6 +109,8 @@ class Outcome:
     media_type: str | None = None
     #: Bytes of the backend's decoded JSON; 0 where nothing was shown.
     full_bytes: int = 0
+    #: JSON of the full answer as its declared output leaves it; only where the call asked to keep it.
+    full: bytes | None = None
     #: What the call ran on, once a before hook replaced the arguments; else None.
     effective_arguments: dict[str, Any] | None = None
     #: The checked input with every default; None where it was refused.

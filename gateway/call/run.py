@@ -255,4 +255,6 @@ class _Ending:
 
     def _outcome(self, failed: Failure | None, **more: Any) -> Outcome:
         call = self._prepared.call
+        if call.keep and self._full is not None:
+            more["full"] = self._full.text or json_text.encode(self._full.value)
         return Outcome(call, call.tool, failed, **self._facts, **more)

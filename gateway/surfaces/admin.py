@@ -1,4 +1,4 @@
-"""The operators' listener: metrics and health. Knows what is being served, and no tool's arguments or answers."""
+"""The operators' listener: metrics, health, the contract. Knows what is being served, no argument or answer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from gateway.generation import Reload
 from gateway.surfaces.http import Routes, json_response
 from gateway.telemetry.metrics import exposition
 
+_FRESH = {"Cache-Control": "no-store"}
+
 #: Whether each backend can be spoken to, by name; None where nothing checks it.
 Health = Callable[[], Awaitable[Mapping[str, bool | None]]]
 
@@ -21,7 +23,7 @@ LoadAnew = Callable[[], Awaitable[Reload]]
 
 
 def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health, load_anew: LoadAnew) -> Routes:
-    """`GET /metrics`, `/-/healthy`, `/-/ready`, `POST /-/reload`."""
+    """`GET /metrics`, `/-/healthy`, `/-/ready`, `/-/contract`, `POST /-/reload`."""
 
     async def metrics(_: web.BaseRequest) -> web.StreamResponse:
         body, headers = exposition(registry)
@@ -46,12 +48,20 @@ def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health, 
         told = {"ok": False, "error": "contract_refused", "message": message}
         return json_response({**told, "contract": ended.digest, "refusals": refusals}, 422)
 
+    async def contract(_: web.BaseRequest) -> web.StreamResponse:
+        served = gateway.generation.contract
+        warnings = [warning.as_json() for warning in served.warnings]
+        return json_response(
+            {"digest": served.digest, "warnings": warnings, "contract": served.written}, headers=_FRESH
+        )
+
     return Routes(
         {
             "/metrics": {"GET": metrics},
             "/-/healthy": {"GET": healthy},
             "/-/ready": {"GET": ready},
             "/-/reload": {"POST": reload},
+            "/-/contract": {"GET": contract},
         },
         public=frozenset({"/-/healthy", "/-/ready"}),  # probes carry no key
     )

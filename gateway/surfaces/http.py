@@ -38,6 +38,8 @@ class Routes:
     prefixes: Mapping[str, Mapping[str, Handler]] = field(default_factory=dict)
     #: Exact paths that are answered to anyone, also where the listener asks who speaks.
     public: frozenset[str] = frozenset()
+    #: Exact paths for which a key is asked wherever the contract knows any, also where the listener asks nobody.
+    keyed: frozenset[str] = frozenset()
 
     def find(self, path: str) -> Mapping[str, Handler] | None:
         """The handlers of a path by method, or None where nothing is there."""
@@ -65,9 +67,15 @@ class Manner:
 
 
 def listener_server(
-    routes: Routes, manner: Manner, principals: Callable[[], Principals | None] = lambda: None
+    routes: Routes,
+    manner: Manner,
+    principals: Callable[[], Principals | None] = lambda: None,
+    keyed: Callable[[], Principals | None] = lambda: None,
 ) -> web.Server:
-    """The protocol factory of one listener; where there are `principals`, a request must carry the key of one."""
+    """The protocol factory of one listener; where there are `principals`, a request must carry the key of one.
+
+    For the routes that are `keyed` it must be the key of one of those; on the others they do not matter.
+    """
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         response = await answer(request)
@@ -78,7 +86,10 @@ def listener_server(
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         if (refused := _refused(request, manner.gate())) is not None:
             return refused
-        if (known := principals()) is not None:
+        known = principals()
+        if known is None and request.path in routes.keyed:
+            known = keyed()
+        if known is not None:
             principal = known.of(request.headers.getall("Authorization", ()))
             if principal is None and request.path not in routes.public:
                 return _unauthenticated()
@@ -174,7 +185,7 @@ def _gate(listener: Listener) -> _Gate:
 def _refused(request: web.BaseRequest, gate: _Gate) -> web.Response | None:
     """403 for a foreign Origin, 421 for a foreign Host: a web page cannot rebind its name to this listener."""
     given = request.headers.getall("Origin", ())
-    if not all(_origin_allowed(origin.lower().rstrip("/"), gate.origins, request) for origin in given):
+    if not all(_origin_allowed(origin.lower().rstrip("/"), gate, request) for origin in given):
         return problem(
             403, "origin_refused", "This Origin may not speak to the gateway (`origins` names those that may)."
         )
@@ -187,8 +198,8 @@ def _refused(request: web.BaseRequest, gate: _Gate) -> web.Response | None:
     return None
 
 
-def _origin_allowed(origin: str, origins: frozenset[str], request: web.BaseRequest) -> bool:
-    if origin in origins or "*" in origins:
+def _origin_allowed(origin: str, gate: _Gate, request: web.BaseRequest) -> bool:
+    if origin in gate.origins or "*" in gate.origins:
         return True
     try:
         parts = urlsplit(origin)
@@ -196,8 +207,9 @@ def _origin_allowed(origin: str, origins: frozenset[str], request: web.BaseReque
         return False
     if parts.scheme not in ("http", "https"):
         return False
-    # a page of this very listener, or of another loopback port only where the listener itself is loopback
-    return _is_loopback(parts.hostname or "") and parts.netloc == request.headers.get("Host", "").lower()
+    # a page of this very listener, under a name that nobody but its operator can have given it
+    own = _is_loopback(parts.hostname or "") or parts.hostname in gate.hosts
+    return own and parts.netloc == request.headers.get("Host", "").lower()
 
 
 @lru_cache(maxsize=256)

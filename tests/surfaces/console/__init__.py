@@ -1,0 +1,1 @@
+"""Tests of the console: its panes, its routes, and its page in a browser."""
