@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pytest
 
 from gateway.call.outcome import Outcome
+from gateway.contract.values import Address
 from tests.rig import HANG, Received, accepted, backend, http, running
-from tests.test_serve import agent, one_exchange, samples, serving
+from tests.test_serve import agent, fetch, one_exchange, samples, serving
 
 LISTENERS = "gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}}"
 
@@ -45,8 +46,13 @@ async def test_res_01_another_type_than_declared_is_told_by_pointer_and_types_an
     told = json.loads(body)
     assert (status, told["code"], told["retryable"]) == (502, "BACKEND_ANSWER_INVALID", False)
     (violation,) = told["details"]["violations"]
-    assert violation["pointer"] == "/foo"
-    assert "string" in json.dumps(violation)
+    kinds = {type(None): "null", int: "integer", list: "array", dict: "object"}
+    assert violation == {
+        "pointer": "/foo",
+        "rule": "type",
+        "message": f"expected string, found {kinds[type(found)]}",
+        "found": kinds[type(found)],
+    }
     assert "s3cret" not in body.decode()
     assert plain == http(answer)
 
@@ -84,13 +90,25 @@ async def test_res_05_a_failed_backend_is_no_success_and_saves_no_bytes(tmp_path
         text = contract(api.url, {"one": endpoint("GET /x", FOO)}, LISTENERS)
         async with serving(accepted(tmp_path, text)) as served:
             _, _, body = await agent(served.addresses["tools"], "one", {})
+            result = (await mcp_call(served.addresses["tools"], "one"))["result"]
             found = await samples(served.addresses["admin"])
     told = json.loads(body)
     assert told["ok"] is False
-    assert found["toolview_tool_calls_total", told["code"], "agent", "one"] == 1
-    assert ("toolview_tool_calls_total", "ok", "agent", "one") not in found
-    assert found.get(("toolview_tool_full_bytes_total", "agent", "one"), 0) == 0
-    assert found.get(("toolview_tool_view_bytes_total", "agent", "one"), 0) == 0
+    assert told["code"] == {401: "UNAUTHORIZED", 404: "NOT_FOUND", 500: "BACKEND_ERROR"}[status]
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    assert json.loads(result["content"][0]["text"])["code"] == told["code"]
+    for surface in ("agent", "mcp"):
+        assert found["toolview_tool_calls_total", told["code"], surface, "one"] == 1
+        assert ("toolview_tool_calls_total", "ok", surface, "one") not in found
+        assert found.get(("toolview_tool_full_bytes_total", surface, "one"), 0) == 0
+        assert found.get(("toolview_tool_view_bytes_total", surface, "one"), 0) == 0
+
+
+async def mcp_call(address: Address, tool: str) -> Any:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
+    _, _, answer = await fetch(address, "POST", "/mcp", body.encode(), "Content-Type: application/json\r\n")
+    return json.loads(answer)
 
 
 async def test_res_06_six_ways_to_fail_are_six_answers(tmp_path: Path) -> None:
@@ -127,6 +145,20 @@ async def test_res_06_six_ways_to_fail_are_six_answers(tmp_path: Path) -> None:
     ]
     assert limited.failure is not None
     assert limited.failure.details["retry_after"] == 7
+
+
+async def test_res_12_a_view_may_show_a_wide_id_as_text_for_clients_that_have_no_such_numbers(tmp_path: Path) -> None:
+    wide = b'{"id":1915883588174806058}'
+    output = {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
+    shown = {"type": "object", "properties": {"id": {"type": "integer"}, "id_str": {"type": "string"}}}
+    view = {"output": shown, "project": {"jmespath": "{id: full.id, id_str: to_string(full.id)}"}}
+    async with backend(http(wide)) as api:
+        text = contract(api.url, {"one": endpoint("GET /x", output, tool={"view": view})}, LISTENERS)
+        async with serving(accepted(tmp_path, text)) as served:
+            result = (await mcp_call(served.addresses["tools"], "one"))["result"]
+    both = {"id": 1915883588174806058, "id_str": "1915883588174806058"}
+    assert result["structuredContent"] == both
+    assert json.loads(result["content"][0]["text"]) == both
 
 
 ITEMS = {

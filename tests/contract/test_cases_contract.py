@@ -108,7 +108,6 @@ def test_cat_02_long_ids_give_short_names_that_differ_and_stay(tmp_path: Path) -
         endpoints = accepted(tmp_path, text).endpoints.values()
         return [endpoint.tool.name for endpoint in endpoints if endpoint.tool is not None]
 
-    first = names()
-    assert [len(name) for name in first] == [64, 64]
-    assert len(set(first)) == 2
-    assert names() == first
+    # Written out, since every start and every machine must come to the same.
+    assert names() == ["x" * 55 + "_" + mark for mark in ("6e42a575", "d6fc6fd3")]
+    assert [len(name) for name in names()] == [64, 64]
