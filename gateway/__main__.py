@@ -110,7 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--cost", action="store_true", help="bytes that listing each costs, and calls by their examples")
     what.add_argument("--compact", action="store_true", help="the compact list, as /v1/tools?view=compact answers it")
     call = command("call", _call, "call a tool: its answer on stdout, a failure on stderr")
-    call.add_argument("tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin")
+    call.add_argument(
+        "tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin; --output FILE"
+    )
     demo = command("demo", _demo, "start the demo API and the gateway beside it, and print what to try")
     snapshot = command("snapshot", _snapshot, "print what consumers rely on, as one text to keep and compare")
     diff = command("diff", _diff, "tell what changed between two contracts or snapshots, and whom it breaks")
@@ -202,10 +204,11 @@ def _call(arguments: argparse.Namespace, words: list[str]) -> int:
     from gateway.telemetry.log import set_up
 
     set_up("text", "critical")
-    outcome = _run(call_once(contract, arguments.tool, words, sys.stdin))
-    if isinstance(outcome, cli.Misused):
-        return cli.usage_error(outcome.message)
-    return cli.write_outcome(outcome, sys.stdout, sys.stderr)
+    called = _run(call_once(contract, arguments.tool, words, sys.stdin, sys.stdout))
+    if isinstance(called, cli.Misused):
+        return cli.usage_error(called.message)
+    outcome, output = called
+    return cli.write_outcome(outcome, sys.stdout, sys.stderr, output)
 
 
 def _demo(arguments: argparse.Namespace, _: list[str]) -> int:

@@ -62,6 +62,15 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
     return value
 
 
+def text(body: bytes, charset: str | None = None) -> str | None:
+    """The text that bytes are, by the same rules as `parse`; None where they are none."""
+    decoded = _utf8(body, charset)
+    try:
+        return None if isinstance(decoded, NotJson) else decoded.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def encode(value: Any) -> bytes:
     """Write a value as compact UTF-8 JSON; integers of any size keep their digits.
 

@@ -40,7 +40,7 @@ from gateway.relay.tls import listen_context
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.catalog import catalog_routes
-from gateway.surfaces.cli import SURFACE, Misused, read_arguments
+from gateway.surfaces.cli import SURFACE, Misused, read_arguments, take_output
 from gateway.surfaces.console.http import console_routes
 from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
@@ -242,12 +242,18 @@ async def serve(contract: Contract, *observers: Observer, load: Load | None = No
     return None
 
 
-async def call_once(contract: Contract, tool: str, words: Sequence[str], stdin: TextIO) -> Outcome | Misused:
-    """One tool call from the command line, without a listener."""
+async def call_once(
+    contract: Contract, tool: str, words: Sequence[str], stdin: TextIO, stdout: TextIO
+) -> tuple[Outcome, Path | None] | Misused:
+    """One tool call from the command line, without a listener; and the file that its answer goes to, else stdout."""
     generation = index(contract)
     endpoint = generation.find(tool, SURFACE, None)
     given = endpoint.input if endpoint is not None else None
     properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
+    taken = take_output(words, properties, stdout, file=endpoint is not None and endpoint.kind == "media")
+    if isinstance(taken, Misused):
+        return taken
+    words, output = taken
     arguments = read_arguments(words, properties, stdin)
     if isinstance(arguments, Misused):
         return arguments
@@ -256,7 +262,7 @@ async def call_once(contract: Contract, tool: str, words: Sequence[str], stdin: 
     await client.start()
     try:
         gateway = Gateway(generation, client.send, projections)
-        return await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation)
+        return await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation), output
     finally:
         await projections.close()
         await client.close()

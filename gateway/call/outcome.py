@@ -105,7 +105,7 @@ class Outcome:
     body: bytes | None = None
     #: The same answer as a value.
     value: Any = None
-    #: Media answers (`kind: media`): the content type; `body` is then the raw bytes.
+    #: A file (`kind: media`): its content type with what that says of it; `body` is then the raw bytes.
     media_type: str | None = None
     #: Bytes of the backend's decoded JSON; 0 where nothing was shown.
     full_bytes: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -209,6 +210,12 @@ def _charset(answer: Answer) -> str | None:
     return None
 
 
+#: RFC 9110 section 8.3.1, as much of it as keeps a header in one line.
+_MEDIA_TYPE = re.compile(
+    r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,127}/[!#$%&'*+.^_`|~0-9A-Za-z-]{1,127}[ \t]*(?:;[ -~\t]{0,500})?"
+)
+
+
 class _Ending:
     """Makes the one Outcome of a prepared call; each fact is set here and nowhere else."""
 
@@ -244,7 +251,10 @@ class _Ending:
         return self._outcome(None)
 
     def with_media(self, answer: Answer) -> Outcome:
-        media_type = answer.headers.get("content-type", "application/octet-stream").split(";")[0].strip().lower()
+        if not answer.body:
+            return self.with_nothing()
+        said = answer.headers.get("content-type", "").strip()
+        media_type = said if _MEDIA_TYPE.fullmatch(said) else "application/octet-stream"
         return self._outcome(None, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
 
     def well(self, shown: view.Shown) -> Outcome:

@@ -19,6 +19,7 @@ from gateway.surfaces.http import Handler, Routes, json_response, problem, read_
 SURFACE = "agent"
 PREFIX = "/agent/tools/"
 _CATALOG_HEADER = "Toolview-Catalog"
+_HARMLESS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 #: What a caller's own id of a call may be, as on MCP: it travels in headers and in the log.
 _CALL_ID = re.compile(r"[!-~]{1,128}").fullmatch
 
@@ -125,6 +126,8 @@ def _response(outcome: Outcome, catalog: Catalog) -> web.Response:
     if outcome.failure is not None:
         return json_response(outcome.envelope(), outcome.failure.status, headers)
     if outcome.media_type is not None:
-        return web.Response(body=outcome.body, headers={**headers, "Content-Type": outcome.media_type})
+        # A file as it is. A browser takes it for nothing else, and runs nothing of what a backend wrote as a page.
+        sent = {**headers, "Content-Type": outcome.media_type, **_HARMLESS}
+        return web.Response(body=outcome.body, headers=sent)
     data = b"null" if outcome.body is None else outcome.body
     return json_response(None, body=b'{"ok":true,"data":' + data + b"}", headers=headers)

@@ -5,13 +5,16 @@ Knows no HTTP. Card on stdout, failure envelope on stderr, exit code by the fail
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 from gateway import json_text
 from gateway.call.outcome import Outcome
+from gateway.contract.refusal import printable
 from gateway.generation import Generation
 
 SURFACE = "cli"
@@ -70,12 +73,46 @@ def read_arguments(words: Sequence[str], properties: Mapping[str, Any], stdin: T
     return arguments
 
 
-def write_outcome(outcome: Outcome, stdout: TextIO, stderr: TextIO) -> int:
+def take_output(
+    words: Sequence[str], properties: Mapping[str, Any], stdout: TextIO, *, file: bool
+) -> tuple[list[str], Path | None] | Misused:
+    """The words without `--output FILE`, and that file; None is stdout, which is also what `-` means.
+
+    Looked at before anything is sent: whoever asks for a file (`file`: the tool answers with one) on a terminal, or
+    into a place that cannot be written, hears of it while asking again does no harm.
+    """
+    rest, name = [], None
+    left = list(words)
+    while left:
+        flag, equals, text = left[0].partition("=")
+        if flag != "--output" or "output" in properties:
+            rest.append(left.pop(0))
+            continue
+        del left[0]
+        if not equals and not left:
+            return Misused("--output needs the name of a file, or - for stdout")
+        name = text if equals else left.pop(0)
+    if name is None and file and stdout.isatty():
+        return Misused("this tool answers with a file, which no terminal can show; write --output FILE, or - for here")
+    if name is None or name == "-":
+        return rest, None
+    if not _is_writable(path := Path(name)):
+        return Misused(f"{printable(name)} cannot be written, so nothing was sent")
+    return rest, path
+
+
+def write_outcome(outcome: Outcome, stdout: TextIO, stderr: TextIO, output: Path | None = None) -> int:
     """Print the answer or the envelope, indented on a terminal and as one line elsewhere; answers the exit code."""
     if outcome.failure is not None:
         print(_shown(outcome.envelope(), stderr), file=stderr)
         return EXIT_CODES.get(outcome.failure.code, 1)
-    if outcome.media_type is not None and outcome.body is not None:
+    if output is not None:
+        try:
+            output.write_bytes(outcome.body or b"")
+        except OSError as fault:
+            print(f"toolview: {printable(str(output))} cannot be written: {fault.strerror}", file=stderr)
+            return 1
+    elif outcome.media_type is not None and outcome.body is not None:
         stdout.flush()
         stdout.buffer.write(outcome.body)
     elif outcome.body is not None:
@@ -94,6 +131,13 @@ def write_tools(generation: Generation, stdout: TextIO, *, form: str) -> None:
     for tool in tools:
         surfaces = ",".join(on for on in ("mcp", "agent", "cli") if tool.name in generation.catalog(on, None).by_name)
         print(f"{tool.name:{width}}  {surfaces:13}  {' '.join(tool.description.split())}", file=stdout)
+
+
+def _is_writable(path: Path) -> bool:
+    try:
+        return not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
+    except OSError:  # a name that is too long, or goes round in links
+        return False
 
 
 def _shown(value: Any, stream: TextIO) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rig import accepted
+from tests.rig import Received, accepted, backend, http
 from tests.test_serve import fetch, samples, serving
 
 CONTRACT = """
@@ -39,3 +39,41 @@ async def test_a_body_that_is_no_arguments_is_one_refused_call(
     }
     assert calls
     assert set(calls.values()) == {1.0}
+
+
+FILES = """
+version: 1
+gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}}
+backends: {api: {url: URL}}
+endpoints:
+  file:
+    request: GET /file/{type}
+    description: A file.
+    expose: [agent]
+    kind: media
+    input: {type: object, required: [type], properties: {type: {type: string}}}
+"""
+
+
+async def test_a_file_is_answered_as_it_is_and_runs_in_no_browser(tmp_path: Path) -> None:
+    types = {
+        "png": "image/png",
+        "csv": "text/csv; charset=latin-1",
+        "page": "text/html",
+        "odd": "a/b/c\x80",
+        "none": "",
+    }
+
+    def answer(request: Received) -> bytes:
+        name = request.target.rsplit("/", 1)[1]
+        return http(b"\0\xff", content_type=types[name]) if name in types else http(b"", status=204)
+
+    async with backend(answer) as api, serving(accepted(tmp_path, FILES.replace("URL", api.url))) as served:
+        for name, content_type in types.items():
+            arguments = json.dumps({"type": name}).encode()
+            status, headers, body = await fetch(served.addresses["tools"], "POST", "/agent/tools/file", arguments)
+            kept = content_type if name in ("png", "csv", "page") else "application/octet-stream"
+            assert (status, headers["content-type"], body) == (200, kept, b"\0\xff")
+            assert (headers["x-content-type-options"], headers["content-security-policy"]) == ("nosniff", "sandbox")
+        told = await fetch(served.addresses["tools"], "POST", "/agent/tools/file", b'{"type": "empty"}')
+    assert json.loads(told[2]) == {"ok": True, "data": None}

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gateway.surfaces.cli import Misused, read_arguments
-from tests.rig import backend, http
+from gateway.surfaces.cli import Misused, read_arguments, take_output
+from tests.rig import Received, backend, http
 
 PROPERTIES = {
     "team": {"type": "string"},
@@ -204,6 +204,63 @@ async def test_tools_lists_names_surfaces_and_descriptions(tmp_path: Path) -> No
     listed = json.loads(toolview("tools", "--format", "json", cwd=tmp_path).stdout)
     assert [tool["name"] for tool in listed] == ["hidden", "read"]
     assert list(listed[1]["outputSchema"]["properties"]) == ["id"]
+
+
+FILE = """
+    version: 1
+    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}}
+    backends: {api: {url: URL}}
+    endpoints:
+      file: {request: POST /file, description: A file., expose: [cli], kind: media}
+      text: {request: POST /text, description: No file., expose: [cli], output: {type: object}}
+      named:
+        request: POST /named
+        description: Has an argument of that name.
+        expose: [cli]
+        kind: media
+        input: {type: object, properties: {output: {type: string}}}
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_a_file_goes_to_stdout_or_where_it_is_told_and_never_onto_a_terminal(tmp_path: Path) -> None:
+    png = b"\x89PNG\r\n\x1a\n\0\xff"
+    (tmp_path / "sub").mkdir()
+
+    def answer(request: Received) -> bytes:
+        return http({"a": 1}) if request.target == "/text" else http(png, content_type="image/png")
+
+    async with backend(answer) as api:
+        written(tmp_path, FILE.replace("URL", api.url))
+
+        async def run(*words: str, streams: str = "") -> subprocess.CompletedProcess[str]:
+            return await asyncio.to_thread(toolview, "call", *words, cwd=tmp_path, streams=streams)
+
+        assert (await run("file", streams="> piped.png")).returncode == 0
+        assert (await run("file", "--output", "told.png")).stdout == ""
+        assert (await run("file", "--output=-", streams="> dashed.png")).returncode == 0
+        assert (await run("text", "--output", "told.json")).stdout == ""
+        assert (await run("named", "--output", "kept.png", streams="> named.png")).returncode == 0
+        for name in ("piped.png", "told.png", "dashed.png", "named.png"):
+            assert (tmp_path / name).read_bytes() == png
+        assert (tmp_path / "told.json").read_text() == '{"a":1}'
+        assert not (tmp_path / "kept.png").exists()
+        assert api.received[-1].body == b'{"output":"kept.png"}'
+        sent = len(api.received)
+        for refused in (("--output", "sub"), ("--output", "no/such/place"), ("--output", "x" * 300), ("--output",)):
+            ended = await run("file", *refused)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert "Traceback" not in ended.stderr
+        assert len(api.received) == sent
+    misused = take_output([], {}, Terminal(), file=True)
+    assert isinstance(misused, Misused)
+    assert "--output" in misused.message
+    assert take_output(["--output", "-"], {}, Terminal(), file=True) == ([], None)
+    assert take_output(["--a", "b"], {}, Terminal(), file=False) == (["--a", "b"], None)
 
 
 PLAIN = """

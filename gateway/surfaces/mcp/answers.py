@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
+from urllib.parse import quote
 
 from gateway import __version__, json_text
 from gateway.call.outcome import Outcome
 from gateway.catalog.advertise import Advertised
-from gateway.surfaces.mcp import wire
+from gateway.surfaces.mcp import media, wire
 from gateway.surfaces.mcp.wire import Id, Mirrored, Refusal
 
 Json = Any
@@ -145,7 +145,8 @@ def call_result(outcome: Outcome, listing: Listing, text: TextMode, *, modern: b
     elif outcome.body is None:
         parts += (b'"content":[],', _SUCCESS)
     elif outcome.media_type is not None:
-        parts += (b'"content":[', _media_block(outcome, outcome.body, outcome.media_type), b"],", _SUCCESS)
+        content = media.blocks(outcome.body, outcome.media_type, _uri(outcome))
+        parts += (b'"content":', json_text.encode(content), b",", _SUCCESS)
     else:
         tool = listing.tools.get(outcome.call.tool)
         wrapped = tool is not None and tool.wrapped
@@ -191,18 +192,6 @@ def _answer_text(body: bytes, text: TextMode) -> bytes:
     return _text_block(b"The answer is in structuredContent: %d bytes of JSON." % len(body))
 
 
-def _media_block(outcome: Outcome, body: bytes, media_type: str) -> bytes:
-    """An image or a sound as a content block of its kind; any other file as an embedded resource."""
-    plain = media_type.partition(";")[0].strip().lower()
-    data = base64.b64encode(body).decode()
-    kind = plain.partition("/")[0]
-    if kind in ("image", "audio"):
-        return json_text.encode({"type": kind, "data": data, "mimeType": plain})
-    resource = {"uri": f"toolview://{outcome.call.tool}/{outcome.call.call_id}", "mimeType": plain, "blob": data}
-    if kind == "text":
-        try:
-            resource["text"] = body.decode()
-            del resource["blob"]
-        except UnicodeDecodeError:
-            pass
-    return json_text.encode({"type": "resource", "resource": resource})
+def _uri(outcome: Outcome) -> str:
+    """Names a file answer after its call; it is nothing that could be read again."""
+    return f"toolview://{outcome.call.tool}/{quote(outcome.call.call_id, safe='')}"
