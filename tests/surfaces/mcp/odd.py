@@ -119,6 +119,11 @@ CONTRACT = """
         output: {$ref: "#/schemas/Empty"}
         tool: {name: in_headers}
       silent: {request: GET /silent, description: Says nothing., tool: {name: silent}}
+      image: {request: GET /image, description: A picture., kind: media, tool: {name: picture}}
+      sound: {request: GET /sound, description: A sound., kind: media, tool: {name: sound}}
+      table: {request: GET /table, description: A table., kind: media, tool: {name: text_file}}
+      paper: {request: GET /paper, description: A paper., kind: media, tool: {name: file}}
+      parts: {request: GET /parts, description: Several in one., kind: media, tool: {name: parts}}
       gone: {request: GET /gone, description: Fails., output: {type: object, required: [x], properties: {x: {type: integer}}}, tool: {name: fails}}
 BULK
 """.replace("LONG", LONG).replace("INSTRUCTIONS", INSTRUCTIONS)  # noqa: E501 - an endpoint a line
@@ -140,17 +145,27 @@ ANSWERS: dict[str, bytes] = {
     "/words": http(WORDS),
     "/texts": http({"quote": '" \\ / \u2028 é 😀 \x7f\u0000', "</script>": "<!--"}),
     "/silent": http(b"", status=204),
+    "/image": http(b"\x89PNG", content_type="image/png"),
+    "/sound": http(b"RIFF", content_type="audio/wav"),
+    "/table": http("é;1\n".encode(), content_type="text/csv; charset=utf-8"),
+    "/paper": http(b"%PDF\xff", content_type="application/pdf"),
+    "/parts": http(
+        b"--x\r\nContent-Type: text/plain\r\n\r\nSee:\r\n--x\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n"
+        b'--x\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; filename="a b.csv"\r\n\r\n1\r\n--x--',
+        content_type="multipart/mixed; boundary=x",
+    ),
     "/gone": http({"x": 1}, status=410),
 }
 
 
 @dataclass(frozen=True)
 class Odd:
-    """One call: the tool, its arguments, and the structured answer; None where there is none."""
+    """One call: the tool, its arguments, the structured answer, if there is one, and the kinds of its blocks."""
 
     tool: str
     arguments: Json
     answer: Json
+    blocks: tuple[str, ...] = ("text",)
 
 
 CALLS = [
@@ -171,7 +186,12 @@ CALLS = [
     Odd("default_beside_ref", {}, {}),
     Odd("in_headers", {"region": "Zürich", "zone": 7}, {}),
     Odd("bulk_199", {"q": "x"}, {}),
-    Odd("silent", {}, None),
+    Odd("silent", {}, None, ()),
+    Odd("picture", {}, None, ("image",)),
+    Odd("sound", {}, None, ("audio",)),
+    Odd("text_file", {}, None, ("resource",)),
+    Odd("file", {}, None, ("resource",)),
+    Odd("parts", {}, None, ("text", "image", "resource")),
     Odd("fails", {}, None),
 ]
 NAMES = sorted({call.tool for call in CALLS} | set(BULK))

@@ -90,8 +90,9 @@ def faults(name: str, said: Json) -> list[str]:
             )
         elif "thrown" in result:
             right = False
-        elif call.tool == "silent":
-            right = result["content"] == [] and "structuredContent" not in result and not result["isError"]
+        elif call.answer is None:
+            right = "structuredContent" not in result and not result["isError"]
+            right = right and tuple(block["type"] for block in result["content"]) == call.blocks
         else:
             shown = result["structuredContent"]
             exact = call.answer if "Python" in name else in_doubles(call.answer)

@@ -22,11 +22,18 @@ REVISIONS = ["2025-11-25", "2026-07-28"]
 
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 _SILENCE = b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0\x80>\0\0\2\0\x10\0data\0\0\0\0"
+_PARTS = {
+    "text/plain": b"Multiple content types test:",
+    "image/png": base64.b64decode(_PIXEL),
+    "application/json": b'{"test":"data","value":123}',
+}
+_MIXED = b"".join(b"--x\r\nContent-Type: %s\r\n\r\n%s\r\n" % (kind.encode(), part) for kind, part in _PARTS.items())
 ANSWERS = {
     "/text": http("This is a simple text response for testing."),
     "/image": http(base64.b64decode(_PIXEL), content_type="image/png"),
     "/audio": http(_SILENCE, content_type="audio/wav"),
     "/file": http(b"This is an embedded resource content.", content_type="text/plain"),
+    "/mixed": http(_MIXED + b"--x--", content_type="multipart/mixed; boundary=x"),
     "/error": http({"message": "This tool intentionally returns an error for testing"}, status=500),
     "/slow": http({"done": True}),
     "/mirrored": http({}),

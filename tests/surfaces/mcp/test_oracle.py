@@ -188,6 +188,7 @@ async def test_every_call_of_an_odd_tool(speaker: Speaker) -> None:
         spoken = await speaker.ask("tools/call", {"name": call.tool, "arguments": call.arguments}, id=call.tool)
         result = judged(spoken, speaker.revision)["result"]
         assert result.get("structuredContent") == call.answer
+        assert tuple(block["type"] for block in result["content"]) == call.blocks
         assert result["isError"] is (call.tool == "fails")
 
 
