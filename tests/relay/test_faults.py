@@ -48,6 +48,23 @@ async def test_a_client_that_stops_at_any_byte_of_its_request(fault: str) -> Non
 
 
 @pytest.mark.parametrize("fault", ["end", "reset"])
+async def test_a_backend_that_stops_at_any_byte_of_a_request(fault: str) -> None:
+    door = Door()
+    with _nothing_left_behind():
+        async with relay_to(door) as (relay, port, notes):
+            for at in range(1, len(_REQUEST) + 1):
+                near, far = await _paired(door, port, _REQUEST[:at])
+                far.end() if fault == "end" else far.reset()
+                await near.read_to_end()
+                assert (near.received, near.saw) == (b"", fault)
+                near.close()
+                far.close()
+            await until(lambda: relay.connections == 0)
+            assert notes.moved == {"in": sum(range(1, len(_REQUEST) + 1)), "out": 0}
+    door.close()
+
+
+@pytest.mark.parametrize("fault", ["end", "reset"])
 async def test_a_backend_that_stops_at_any_byte_of_its_answer(fault: str) -> None:
     door = Door()
     with _nothing_left_behind():
@@ -64,6 +81,7 @@ async def test_a_backend_that_stops_at_any_byte_of_its_answer(fault: str) -> Non
             await until(lambda: relay.connections == 0)
             assert len(notes.exchanges) == len(_ANSWER) + 1
             assert len(notes.cuts) == len(_ANSWER)
+            assert notes.moved["out"] == sum(range(len(_ANSWER) + 1))
     door.close()
 
 
