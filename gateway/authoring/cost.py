@@ -61,11 +61,13 @@ async def costs(contract: Contract) -> Costs:
     generation = index(contract)
     found = _described(generation)
     catalog = generation.catalog(_LISTED, None)
+    shown = contract.gateway.mcp.output_schema
+    on_mcp = {tool.name: tool.mcp(output_schema=shown) for tool in catalog.tools}
     rows = [
-        ListingCost(name, len(one.standard), len(one.compact), len(json_text.encode(catalog.by_name[name].mcp())))
+        ListingCost(name, len(one.standard), len(one.compact), len(json_text.encode(on_mcp[name])))
         for name, one in found.items()
     ]
-    whole = json_text.encode({"tools": [tool.mcp() for tool in catalog.tools]})
+    whole = json_text.encode({"tools": list(on_mcp.values())})
     total = ListingCost(
         None, len(listing(found.values(), compact=False)), len(listing(found.values(), compact=True)), len(whole)
     )

@@ -32,14 +32,14 @@ class Advertised:
     annotations: Mapping[str, Json]
     meta: Mapping[str, Json]
 
-    def mcp(self) -> dict[str, Json]:
-        """The tool as MCP lists it; what it does not have is absent, never null."""
+    def mcp(self, *, output_schema: bool = True) -> dict[str, Json]:
+        """The tool as MCP lists it; what it does not have, or is not asked for, is absent, never null."""
         entry: dict[str, Json] = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": self.input_schema,
-            "outputSchema": self.output_schema,
+            "outputSchema": self.output_schema if output_schema else None,
             "annotations": dict(self.annotations) or None,
             "_meta": dict(self.meta) or None,
         }

@@ -132,6 +132,7 @@ class Mcp(Shape):
         default="json", description="the text block beside `structuredContent`"
     )
     instructions: Maybe[Text] = Field(default=None, description="what the server says of itself to a model")
+    output_schema: Switch = Field(default=True, description="list each tool with its `outputSchema`")
 
 
 class GatewayLimits(Shape):

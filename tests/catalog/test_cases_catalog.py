@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from gateway import json_text
+from gateway.authoring.cost import costs
 from gateway.catalog.positions import every
 from gateway.generation import index
 from gateway.surfaces.mcp.answers import Listing
 from tests.rig import accepted, backend, contract_at, http, running
+from tests.surfaces.mcp.fakes import served
 
 Json = Any
 
@@ -135,6 +138,24 @@ def test_cat_11_a_list_is_written_once(tmp_path: Path) -> None:
     listing = Listing(index(loaded).catalog("mcp", None), private=False)
     for modern in (True, False):
         assert listing.result(modern=modern) is listing.result(modern=modern)
+
+
+async def test_cat_15_output_schemas_can_be_left_out_of_the_list_and_answers_stay(tmp_path: Path) -> None:
+    rows = {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}}
+    async with backend(http([{"id": 1, "more": 2}])) as api:
+        text = contract(api.url, {}, rows)
+        quiet = text.replace("version: 1", "version: 1\ngateway: {mcp: {output_schema: false}}")
+        sizes, seen = [], []
+        for written in (text, quiet):
+            loaded = accepted(tmp_path, written)
+            sizes.append((await costs(loaded)).total.mcp)
+            async with running(loaded) as gateway, served(gateway.gateway) as url, Client(url) as client:
+                (tool,) = (await client.list_tools()).tools
+                result = await client.call_tool("one", {})
+            assert result.structured_content == {"result": [{"id": 1}]}
+            seen.append(tool.output_schema is not None)
+    assert seen == [True, False]
+    assert sizes[1] < sizes[0]
 
 
 def test_cat_15_the_order_of_a_contract_does_not_show_in_the_list(tmp_path: Path) -> None:

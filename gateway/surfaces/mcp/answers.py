@@ -43,6 +43,8 @@ class Listing:
     catalog: Catalog
     #: Whether the catalog is one principal's, so that no shared cache may keep it.
     private: bool
+    #: Whether tools are listed with their output schemas.
+    output_schema: bool = True
 
     @cached_property
     def tools(self) -> Mapping[str, Advertised]:
@@ -80,7 +82,7 @@ class Listing:
 
     @cached_property
     def _entries(self) -> bytes:
-        return json_text.encode([tool.mcp() for tool in self.catalog.tools])
+        return json_text.encode([tool.mcp(output_schema=self.output_schema) for tool in self.catalog.tools])
 
     @cached_property
     def _legacy_result(self) -> bytes:

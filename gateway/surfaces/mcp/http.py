@@ -120,7 +120,8 @@ class McpSurface:
         if listing is None:
             if len(self._listings) >= _KEPT_LISTINGS:
                 self._listings.clear()
-            listing = self._listings[key] = Listing(catalog, private)
+            shown = generation.contract.gateway.mcp.output_schema
+            listing = self._listings[key] = Listing(catalog, private, shown)
         return listing
 
 

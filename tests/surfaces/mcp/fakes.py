@@ -118,7 +118,7 @@ class FakeGateway:
         catalog = FakeCatalog(tools, catalog_digest(tools))
         self.digest = catalog.digest
         settings = SimpleNamespace(
-            mcp=SimpleNamespace(text=self.text, instructions="Ask for people by team."),
+            mcp=SimpleNamespace(text=self.text, instructions="Ask for people by team.", output_schema=True),
             limits=SimpleNamespace(body=self.body_limit),
         )
         self._generation = SimpleNamespace(
