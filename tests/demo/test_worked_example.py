@@ -48,8 +48,9 @@ def _load(folder: Path, text: str) -> Contract:
 
 
 async def _call(contract: Contract, tool: str, **arguments: Any) -> Outcome:
-    outcome = await call_once(contract, tool, ["--json", json.dumps(arguments)], io.StringIO(), io.StringIO())
-    assert isinstance(outcome, Outcome)
+    called = await call_once(contract, tool, ["--json", json.dumps(arguments)], io.StringIO(), io.StringIO())
+    assert isinstance(called, tuple)
+    outcome, _ = called
     return outcome
 
 
