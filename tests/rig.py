@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import textwrap
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +37,9 @@ class Received:
 
 @dataclass
 class Backend:
-    """Answers every request with what `answer` gives for it; raw bytes, or None to close without a word."""
+    """Answers each request with what `answer` gives for it, which may take a while; None closes without a word."""
 
-    answer: Callable[[Received], bytes | None]
+    answer: Callable[[Received], bytes | Awaitable[bytes] | None]
     received: list[Received] = field(default_factory=list)
     url: str = ""
     #: Set when a client that was being made to wait is gone.
@@ -57,6 +57,8 @@ class Backend:
                 request = Received(method, target, headers, body, head + body)
                 self.received.append(request)
                 answer = self.answer(request)
+                if isinstance(answer, Awaitable):
+                    answer = await answer
                 if answer is None:
                     break
                 if answer == HANG:
@@ -86,7 +88,7 @@ def http(
 
 
 @asynccontextmanager
-async def backend(answer: Callable[[Received], bytes | None] | bytes) -> AsyncIterator[Backend]:
+async def backend(answer: Callable[[Received], bytes | Awaitable[bytes] | None] | bytes) -> AsyncIterator[Backend]:
     """A backend on a free port; one fixed answer, or one made for each request."""
     served = Backend(answer if callable(answer) else lambda _: answer)
     server = await asyncio.start_server(served.serve, "127.0.0.1", 0)

@@ -133,6 +133,7 @@ class Mcp(Shape):
     )
     instructions: Maybe[Text] = Field(default=None, description="what the server says of itself to a model")
     output_schema: Switch = Field(default=True, description="list each tool with its `outputSchema`")
+    progress: Duration = written("1s", "time between two notes of progress to a client that asks for them")
 
 
 class GatewayLimits(Shape):

@@ -174,6 +174,17 @@ def reply(request_id: Id, result: bytes) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', json_text.encode(request_id), b',"result":', result, b"}"))
 
 
+def progress(token: Id, seconds: float, limit: float | None) -> bytes:
+    """The note that a call is still under way, after so many seconds of at most `limit`."""
+    within = "" if limit is None else f" of at most {limit:g} s"
+    params = {
+        "progressToken": token,
+        "progress": round(seconds, 3),
+        "message": f"Waiting for the backend: {seconds:.0f} s{within}.",
+    }
+    return json_text.encode({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+
 def error(refusal: Refusal) -> bytes:
     """A JSON-RPC error response."""
     fault: dict[str, Json] = {"code": refusal.code, "message": refusal.message}

@@ -1,32 +1,36 @@
 """`POST /mcp` on aiohttp: what is refused before a message is read, and which answer a message gets.
 
-Stateless: nothing is kept between requests but the encoded form of a catalog. The listener checks Host and Origin.
+The answer is JSON, or a stream of events where notes come before it. The listener checks Host and Origin.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import assert_never
+from typing import Any
 
 from aiohttp import web
 
-from gateway.call.outcome import Call, Code, Outcome
+from gateway.call.outcome import Call
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Generation
 from gateway.surfaces.http import Routes, read_body, scopes_of
 from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
-from gateway.surfaces.mcp.wire import CallTool, Discover, Initialize, ListTools, Notification, Ping, Refusal
-
-SURFACE = "mcp"
+from gateway.surfaces.mcp.server import SURFACE, Answered, McpServer
+from gateway.surfaces.mcp.wire import CallTool, Refusal
 
 #: What a request's principal may do; None where nobody has to prove who they are.
 ScopesOf = Callable[[web.BaseRequest], frozenset[str] | None]
 
 _JSON = {"Content-Type": "application/json"}
-_KEPT_LISTINGS = 64
+#: What keeps proxies from holding back or rewriting a stream.
+_EVENTS = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache, no-transform",
+    "X-Accel-Buffering": "no",
+}
 
 
 def mcp_routes(surface: McpSurface) -> Routes:
@@ -40,15 +44,14 @@ class McpSurface:
     def __init__(self, gateway: Gateway, scopes_of: ScopesOf = scopes_of) -> None:
         self._gateway = gateway
         self._scopes_of = scopes_of
-        self._listings: dict[tuple[int, bool], Listing] = {}
-        self._listings_of: Generation | None = None
-        self._detached: set[asyncio.Task[Outcome]] = set()
+        self._server = McpServer(gateway)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """One POST to its one response."""
+        accept = ",".join(request.headers.getall("Accept", ()))
         if not _is_json(request.headers.get("Content-Type", "")):
             return _refused(415, "the Content-Type of a message is application/json")
-        if not _accepts_json(",".join(request.headers.getall("Accept", ()))):
+        if not _accepts_json(accept):
             return _refused(406, "the answer is application/json, which Accept leaves out")
         generation = self._gateway.generation
         limit: int = generation.contract.gateway.limits.body
@@ -56,12 +59,13 @@ class McpSurface:
         if isinstance(body, Refusal):
             return _json(answers.error(body), body.status)
         scopes = self._scopes_of(request)
-        listing = self._listing(generation, scopes)
+        listing = self._server.listing(generation, scopes)
         message = wire.read(body, request.headers, listing.mirrored)
         # The call comes first: it is the hot path.
         if isinstance(message, CallTool):
-            return await self._call(message, request, generation, listing, scopes)
-        return _answer(message, generation, listing)
+            stream = None if message.progress is None or not _accepts_stream(accept) else _Stream(request, listing)
+            return await self._call(message, request, generation, listing, scopes, stream)
+        return _response(self._server.answer(message, generation, listing), listing)
 
     async def _call(
         self,
@@ -70,7 +74,8 @@ class McpSurface:
         generation: Generation,
         listing: Listing,
         scopes: frozenset[str] | None,
-    ) -> web.Response:
+        stream: _Stream | None,
+    ) -> web.StreamResponse:
         # Read by any case, so there is no need to write every name anew for the few that a backend wants.
         headers: Mapping[str, str] = request.headers
         if message.trace:
@@ -83,76 +88,64 @@ class McpSurface:
             headers,
             scopes,
         )
-        outcome = await self._run(call, generation, listing, interruptible=message.modern)
-        failure = outcome.failure
-        if failure is not None and failure.code == Code.UNKNOWN_TOOL.word and message.name not in listing.tools:
-            refusal = answers.unknown_tool(message.id, outcome, listing, modern=message.modern)
-            return _stamped(answers.error(refusal), listing, refusal.status)
-        text = generation.contract.gateway.mcp.text
-        result = answers.call_result(outcome, listing, text, modern=message.modern)
-        return _stamped(answers.reply(message.id, result), listing)
-
-    async def _run(self, call: Call, generation: Generation, listing: Listing, *, interruptible: bool) -> Outcome:
-        """Run a call; when the caller leaves, this task is cancelled.
-
-        That cancels the call in the modern era, as it says, and for a tool that only reads. In the handshake era a
-        broken connection SHOULD NOT be read as a cancellation, so what may have effects is brought to its end.
-        """
-        tool = listing.tools.get(call.tool)
-        if interruptible or tool is None or tool.annotations.get("readOnlyHint") is True:
-            return await self._gateway.run(call, generation)
-        task = asyncio.create_task(self._gateway.run(call, generation))
-        self._detached.add(task)
-        task.add_done_callback(self._detached.discard)
-        return await asyncio.shield(task)
+        # In the handshake era a broken connection SHOULD NOT be read as a cancellation; in the modern era it is one.
+        note = None if stream is None else stream.note
+        answered = await self._server.call(call, message, generation, listing, note, interruptible=message.modern)
+        if stream is not None and stream.begun:
+            return await stream.end(answered.body or b"")
+        return _response(answered, listing)
 
     async def drain(self) -> None:
         """Wait for calls whose callers have left."""
-        await asyncio.gather(*self._detached, return_exceptions=True)
-
-    def _listing(self, generation: Generation, scopes: frozenset[str] | None) -> Listing:
-        if generation is not self._listings_of:  # a reload: what the contract before listed is kept no longer
-            self._listings, self._listings_of = {}, generation
-        catalog, private = generation.catalog(SURFACE, scopes), scopes is not None
-        # Catalogs live as long as their generation; the listing holds its catalog, so an id is not used again.
-        key = (id(catalog), private)
-        listing = self._listings.get(key)
-        if listing is None:
-            if len(self._listings) >= _KEPT_LISTINGS:
-                self._listings.clear()
-            shown = generation.contract.gateway.mcp.output_schema
-            listing = self._listings[key] = Listing(catalog, private, shown)
-        return listing
+        await self._server.drain()
 
 
-def _answer(
-    message: Discover | Initialize | Ping | ListTools | Notification | Refusal, generation: Generation, listing: Listing
-) -> web.Response:
-    instructions = generation.contract.gateway.mcp.instructions
-    match message:
-        case Refusal():
-            return _json(answers.error(message), message.status)
-        case Notification():
-            return web.Response(status=202)
-        case ListTools(request_id, modern):
-            return _stamped(answers.reply(request_id, listing.result(modern=modern)), listing)
-        case Initialize(request_id, version):
-            return _json(answers.reply(request_id, answers.initialize_result(version, instructions)))
-        case Discover(request_id):
-            result = answers.discover_result(instructions, private=listing.private)
-            return _json(answers.reply(request_id, result))
-        case Ping(request_id):
-            return _json(answers.reply(request_id, b"{}"))
-        case _:
-            assert_never(message)
+class _Stream:
+    """One response as server-sent events, which it becomes with the first note."""
+
+    def __init__(self, request: web.BaseRequest, listing: Listing) -> None:
+        self._request = request
+        self._listing = listing
+        self._response: web.StreamResponse | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self._response is not None
+
+    async def note(self, message: bytes) -> None:
+        """Send one message before the answer."""
+        if self._response is None:
+            self._response = web.StreamResponse(headers={**self._listing.headers, **_EVENTS})
+            await self._written(self._response.prepare(self._request))
+        await self._written(self._response.write(_event(message)))
+
+    async def end(self, message: bytes) -> web.StreamResponse:
+        """Send the answer, which is the last message."""
+        assert self._response is not None
+        await self._written(self._response.write(_event(message)))
+        await self._written(self._response.write_eof())
+        return self._response
+
+    async def _written(self, writing: Awaitable[Any]) -> None:
+        try:
+            await writing
+        except ConnectionError as fault:  # the client has left, which is told in the same way as while nothing is sent
+            raise asyncio.CancelledError from fault
+
+
+def _event(message: bytes) -> bytes:
+    return b"event: message\ndata: " + message + b"\n\n"
+
+
+def _response(answered: Answered, listing: Listing) -> web.Response:
+    if answered.body is None:
+        return web.Response(status=answered.status)
+    headers = listing.headers if answered.stamped else _JSON
+    return web.Response(body=answered.body, status=answered.status, headers=headers)
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:
     return web.Response(body=body, status=status, headers=_JSON)
-
-
-def _stamped(body: bytes, listing: Listing, status: int = 200) -> web.Response:
-    return web.Response(body=body, status=status, headers=listing.headers)
 
 
 def _refused(status: int, reason: str) -> web.Response:
@@ -189,3 +182,12 @@ def _accepts_json(accept: str) -> bool:
         return True
     named = [weights[name] for name in ("application/json", "application/*", "*/*") if name in weights]
     return bool(named) and named[0]
+
+
+@lru_cache(maxsize=64)
+def _accepts_stream(accept: str) -> bool:
+    """Whether a client names `text/event-stream`; one that takes anything may not know what to do with a stream."""
+    items = [[part.strip() for part in item.split(";")] for item in accept.lower().split(",")]
+    return any(
+        name == "text/event-stream" and not {"q=0", "q=0.0", "q=0.00", "q=0.000"} & {*rest} for name, *rest in items
+    )

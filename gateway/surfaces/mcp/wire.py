@@ -111,6 +111,8 @@ class CallTool:
     call_id: str | None = None
     #: W3C trace context, as headers for the backend.
     trace: Mapping[str, str] = field(default_factory=dict)
+    #: What the client wants notes of the call's progress to carry; None where it wants none.
+    progress: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,8 @@ class Notification:
     """A message that wants no answer; nothing is dispatched."""
 
     method: str
+    #: The request that a client takes back, which a connection that is kept can find among those it is working on.
+    cancels: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ class Refusal:
     code: int
     message: str
     data: Json = None
+    #: Whether this refuses an answer to a question that was never asked; on a pipe nobody wants to hear of it.
+    unasked: bool = False
 
 
 Message = Discover | Initialize | Ping | ListTools | CallTool | Notification | Refusal
@@ -143,9 +149,10 @@ def read(body: bytes, headers: Headers | None, mirrored: Callable[[str], Sequenc
         return _malformed("the body must be one JSON-RPC object; batches are not served")
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return _malformed('a message has "jsonrpc": "2.0" and a "method"')
+        why = 'a message has "jsonrpc": "2.0" and a "method"'
+        return _malformed(why, unasked=method is None and ("result" in message or "error" in message))
     if "id" not in message:
-        return Notification(method)
+        return _notification(method, message.get("params"))
     # 0 and "" are ids; true, 1.5 and null are not.
     request_id = message["id"]
     if type(request_id) not in (str, int):
@@ -308,7 +315,10 @@ def _call(request_id: Id, params: Json, *, modern: bool) -> CallTool | Refusal:
         for key, pattern in _TRACE_CONTEXT.items()
         if key in meta and isinstance(meta[key], str) and pattern.fullmatch(meta[key])
     }
-    return CallTool(request_id, modern, name, arguments, call_id, trace)
+    progress = meta.get("progressToken")
+    return CallTool(
+        request_id, modern, name, arguments, call_id, trace, progress if type(progress) in (str, int) else None
+    )
 
 
 def _list(request_id: Id, params: Json, *, modern: bool) -> ListTools | Refusal:
@@ -335,8 +345,13 @@ def _initialize(request_id: Id, params: Json) -> Initialize | Refusal:
     return Initialize(request_id, version if version in HANDSHAKE_VERSIONS else LATEST_HANDSHAKE_VERSION)
 
 
-def _malformed(reason: str) -> Refusal:
-    return Refusal(None, 400, INVALID_REQUEST, f"Invalid request: {reason}")
+def _notification(method: str, params: Json) -> Notification:
+    cancels = params.get("requestId") if method == "notifications/cancelled" and isinstance(params, dict) else None
+    return Notification(method, cancels if type(cancels) in (str, int) else None)
+
+
+def _malformed(reason: str, *, unasked: bool = False) -> Refusal:
+    return Refusal(None, 400, INVALID_REQUEST, f"Invalid request: {reason}", unasked=unasked)
 
 
 def _refusal(request_id: Id, code: int, message: str, data: Json = None, *, modern: bool) -> Refusal:

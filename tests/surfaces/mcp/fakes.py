@@ -110,6 +110,7 @@ class FakeGateway:
     answers: dict[str, Json] = field(default_factory=lambda: {name: odd[2] for name, odd in ODD.items()})
     text: str = "json"
     body_limit: int = 100_000
+    progress: float = 0.01
     calls: list[Call] = field(default_factory=list)
     generations_read: int = 0
 
@@ -118,11 +119,15 @@ class FakeGateway:
         catalog = FakeCatalog(tools, catalog_digest(tools))
         self.digest = catalog.digest
         settings = SimpleNamespace(
-            mcp=SimpleNamespace(text=self.text, instructions="Ask for people by team.", output_schema=True),
+            mcp=SimpleNamespace(
+                text=self.text, instructions="Ask for people by team.", output_schema=True, progress=self.progress
+            ),
             limits=SimpleNamespace(body=self.body_limit),
         )
         self._generation = SimpleNamespace(
-            contract=SimpleNamespace(gateway=settings), catalog=lambda surface, scopes: catalog
+            contract=SimpleNamespace(gateway=settings),
+            catalog=lambda surface, scopes: catalog,
+            find=lambda name, surface, scopes: SimpleNamespace(timeout=2.5, durable=None),
         )
 
     @property

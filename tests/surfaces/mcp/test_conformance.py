@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from gateway.contract.load import load
 from gateway.contract.model import Contract
+from gateway.surfaces.mcp import answers
 from tests.rig import Received, backend, http
 from tests.surfaces.mcp import javascript
 from tests.test_serve import serving
@@ -35,18 +38,32 @@ ANSWERS = {
     "/file": http(b"This is an embedded resource content.", content_type="text/plain"),
     "/mixed": http(_MIXED + b"--x--", content_type="multipart/mixed; boundary=x"),
     "/error": http({"message": "This tool intentionally returns an error for testing"}, status=500),
-    "/slow": http({"done": True}),
     "/mirrored": http({}),
     "/contact": http({}),
 }
 
 
-def answer(request: Received) -> bytes:
-    return ANSWERS[request.target.partition("?")[0]]
-
-
 @pytest.fixture
 async def url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    noted: list[bytes] = []
+    enough = asyncio.Event()
+
+    def note(*told: Any) -> bytes:
+        noted.append(progress(*told))
+        if len(noted) == 3:
+            enough.set()
+        return noted[-1]
+
+    async def slow() -> bytes:
+        await enough.wait()
+        return http({"done": True})
+
+    def answer(request: Received) -> bytes | Awaitable[bytes]:
+        path = request.target.partition("?")[0]
+        return slow() if path == "/slow" else ANSWERS[path]
+
+    progress = answers.progress
+    monkeypatch.setattr(answers, "progress", note)
     async with backend(answer) as fixtures:
         monkeypatch.setenv("FIXTURES_URL", fixtures.url)
         contract = load(HERE / "gateway.yaml")

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from gateway.call.outcome import Call, Code, Outcome
+from gateway.surfaces.mcp import answers
 from gateway.surfaces.mcp.wire import MODERN_VERSION
 from tests.surfaces.mcp.fakes import FakeGateway, always, answered, failed, served
 from tests.surfaces.mcp.test_wire import META
@@ -261,3 +262,110 @@ async def test_t10_leaving_cancels_a_read_in_the_handshake_era(mcp: Speaker) -> 
 
 async def test_t10_leaving_lets_an_effect_come_to_its_end_in_the_handshake_era(mcp: Speaker) -> None:
     assert await leave(mcp, "legacy", "write") == "finished"
+
+
+def events(text: bytes) -> list[Json]:
+    """The messages of a stream; each event is one message and nothing else."""
+    frames = text.decode().split("\n\n")
+    assert frames.pop() == ""
+    assert all(frame.startswith("event: message\ndata: ") for frame in frames)
+    return [json.loads(frame.split("data: ", 1)[1]) for frame in frames]
+
+
+class Noted:
+    """An answer that comes once three notes were written."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.enough = asyncio.Event()
+        self.sent = 0
+        progress = answers.progress
+
+        def note(*told: Any) -> bytes:
+            self.sent += 1
+            if self.sent == 3:
+                self.enough.set()
+            return progress(*told)
+
+        monkeypatch.setattr(answers, "progress", note)
+
+    async def __call__(self, call: Call) -> Outcome:
+        await self.enough.wait()
+        return answered(call, {"done": True})
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize("token", ["t", 0, ""])
+async def test_v9_t8_whoever_asks_is_told_of_progress_in_a_stream_that_ends_with_the_answer(
+    mcp: Speaker, monkeypatch: pytest.MonkeyPatch, era: str, token: Json
+) -> None:
+    mcp.gateway.answers["cycle"] = Noted(monkeypatch)
+    body, headers = spoken(era, "cycle", {"progressToken": token})
+    async with mcp.session.post(mcp.url, data=body, headers=headers) as response:
+        *notes, answer = events(await response.read())
+    assert (response.status, response.headers["Content-Type"]) == (200, "text/event-stream")
+    assert response.headers["Cache-Control"] == "no-cache, no-transform"
+    assert response.headers["Toolview-Catalog"] == mcp.gateway.digest
+    assert (answer["id"], answer["result"]["structuredContent"]) == (7, {"done": True})
+    told = [note["params"]["progress"] for note in notes]
+    assert len(told) >= 3
+    assert told == sorted(set(told))
+    for note in notes:
+        assert (note["method"], note["params"]["progressToken"]) == ("notifications/progress", token)
+        assert note["params"]["message"] == "Waiting for the backend: 0 s of at most 2.5 s."
+
+
+@pytest.mark.parametrize(
+    ("meta", "accept"),
+    [
+        ({}, HEADERS["Accept"]),
+        ({"progressToken": True}, HEADERS["Accept"]),
+        ({"progressToken": None}, HEADERS["Accept"]),
+        ({"progressToken": 1.5}, HEADERS["Accept"]),
+        ({"progressToken": "t"}, "application/json"),
+        ({"progressToken": "t"}, "*/*"),
+        ({"progressToken": "t"}, "application/json, text/event-stream;q=0"),
+    ],
+)
+async def test_t6_whoever_does_not_ask_or_cannot_take_it_is_answered_in_json(
+    mcp: Speaker, monkeypatch: pytest.MonkeyPatch, meta: Json, accept: str
+) -> None:
+    told = Noted(monkeypatch)
+    told.enough.set()
+    mcp.gateway.answers["cycle"] = told
+    body, headers = spoken("legacy", "cycle", meta)
+    async with mcp.session.post(mcp.url, data=body, headers={**headers, "Accept": accept}) as response:
+        assert response.headers["Content-Type"] == "application/json"
+        assert (await response.json())["result"]["structuredContent"] == {"done": True}
+    assert told.sent == 0
+
+
+@pytest.mark.parametrize(
+    ("era", "tool", "ending"),
+    [("modern", "write", "cancelled"), ("legacy", "cycle", "cancelled"), ("legacy", "write", "finished")],
+)
+async def test_t10_leaving_a_stream_is_leaving_a_call(mcp: Speaker, era: str, tool: str, ending: str) -> None:
+    slow = mcp.gateway.answers[tool] = Slow()
+    body, headers = spoken(era, tool, {"progressToken": "t"})
+    response = await mcp.session.post(mcp.url, data=body, headers=headers)
+    assert await response.content.readline() == b"event: message\n"
+    response.close()
+    await mcp.session.close()
+    if ending == "finished":
+        slow.go_on.set()
+    assert await asyncio.wait_for(slow.ended, 10) == ending
+
+
+async def test_an_unknown_tool_that_wants_notes_is_refused_in_json(mcp: Speaker) -> None:
+    body, headers = spoken("modern", "nope", {"progressToken": "t"})
+    async with mcp.session.post(mcp.url, data=body, headers=headers) as response:
+        assert (response.status, (await response.json())["error"]["code"]) == (400, -32602)
+
+
+def spoken(era: str, tool: str, meta: Json) -> tuple[bytes, dict[str, str]]:
+    """A call as a client of an era posts it."""
+    modern = era == "modern"
+    params = {"name": tool, "_meta": {**META, **meta} if modern else meta}
+    named = {"Mcp-Name": tool, "Mcp-Method": "tools/call"} if modern else {}
+    version = MODERN_VERSION if modern else "2025-11-25"
+    body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).encode()
+    return body, {**HEADERS, "MCP-Protocol-Version": version, **named}

@@ -1,0 +1,167 @@
+"""What an MCP message is answered with, whatever it came over: listings, calls, notes of their progress. Knows no HTTP.
+
+Stateless: nothing is kept between messages but the encoded form of a catalog, and calls that outlive their callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from gateway.call.outcome import Call, Code, Outcome
+from gateway.gateway import Gateway
+from gateway.generation import Generation
+from gateway.surfaces.mcp import answers
+from gateway.surfaces.mcp.answers import Listing
+from gateway.surfaces.mcp.wire import CallTool, Discover, Id, Initialize, ListTools, Notification, Ping, Refusal
+
+SURFACE = "mcp"
+
+#: Takes one encoded note to the client while its call is under way.
+Note = Callable[[bytes], Awaitable[None]]
+
+#: The longest time between two notes, in seconds: nothing in between takes a connection for a dead one.
+_RAREST_NOTE = 15.0
+_KEPT_LISTINGS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One encoded JSON-RPC message; None where the message wanted no answer."""
+
+    body: bytes | None
+    #: What HTTP says of it.
+    status: int = 200
+    #: Whether it speaks of the catalog, whose digest then goes with it.
+    stamped: bool = False
+
+
+class McpServer:
+    """Answers the messages of one gateway's clients."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._listings: dict[tuple[int, bool], Listing] = {}
+        self._listings_of: Generation | None = None
+        self._detached: set[asyncio.Task[Outcome]] = set()
+
+    def listing(self, generation: Generation, scopes: frozenset[str] | None) -> Listing:
+        """What a principal may see, encoded once."""
+        if generation is not self._listings_of:  # a reload: what the contract before listed is kept no longer
+            self._listings, self._listings_of = {}, generation
+        catalog, private = generation.catalog(SURFACE, scopes), scopes is not None
+        # Catalogs live as long as their generation; the listing holds its catalog, so an id is not used again.
+        key = (id(catalog), private)
+        listing = self._listings.get(key)
+        if listing is None:
+            if len(self._listings) >= _KEPT_LISTINGS:
+                self._listings.clear()
+            shown = generation.contract.gateway.mcp.output_schema
+            listing = self._listings[key] = Listing(catalog, private, shown)
+        return listing
+
+    def answer(
+        self,
+        message: Discover | Initialize | Ping | ListTools | Notification | Refusal,
+        generation: Generation,
+        listing: Listing,
+    ) -> Answered:
+        """The answer to anything but a call."""
+        instructions = generation.contract.gateway.mcp.instructions
+        match message:
+            case Refusal():
+                return Answered(answers.error(message), message.status)
+            case Notification():
+                return Answered(None, 202)
+            case ListTools(request_id, modern):
+                return Answered(answers.reply(request_id, listing.result(modern=modern)), stamped=True)
+            case Initialize(request_id, version):
+                return Answered(answers.reply(request_id, answers.initialize_result(version, instructions)))
+            case Discover(request_id):
+                result = answers.discover_result(instructions, private=listing.private)
+                return Answered(answers.reply(request_id, result))
+            case Ping(request_id):
+                return Answered(answers.reply(request_id, b"{}"))
+            case _:
+                assert_never(message)
+
+    async def call(
+        self,
+        call: Call,
+        message: CallTool,
+        generation: Generation,
+        listing: Listing,
+        note: Note | None = None,
+        *,
+        interruptible: bool,
+    ) -> Answered:
+        """The answer to a call, and on the way there notes of its progress where the client wants and can have them.
+
+        When the caller leaves, this task is cancelled. That cancels an `interruptible` call, and any that only reads;
+        one that may have effects is else brought to its end.
+        """
+        tool = listing.tools.get(call.tool)
+        cancels = interruptible or tool is None or tool.annotations.get("readOnlyHint") is True
+        running = self._gateway.run(call, generation)
+        if note is not None and message.progress is not None:
+            outcome = await self._noted(running, call, message.progress, generation, note, cancels=cancels)
+        elif cancels:
+            outcome = await running
+        else:
+            outcome = await asyncio.shield(self._detach(running))
+        failure = outcome.failure
+        if failure is not None and failure.code == Code.UNKNOWN_TOOL.word and tool is None:
+            refusal = answers.unknown_tool(message.id, outcome, listing, modern=message.modern)
+            return Answered(answers.error(refusal), refusal.status, stamped=True)
+        text = generation.contract.gateway.mcp.text
+        result = answers.call_result(outcome, listing, text, modern=message.modern)
+        return Answered(answers.reply(message.id, result), stamped=True)
+
+    async def drain(self) -> None:
+        """Wait for calls whose callers have left."""
+        await asyncio.gather(*self._detached, return_exceptions=True)
+
+    def _detach(self, running: Awaitable[Outcome]) -> asyncio.Task[Outcome]:
+        task = asyncio.ensure_future(running)
+        assert isinstance(task, asyncio.Task)
+        self._detached.add(task)
+        task.add_done_callback(self._detached.discard)
+        return task
+
+    async def _noted(
+        self,
+        running: Awaitable[Outcome],
+        call: Call,
+        token: Id,
+        generation: Generation,
+        note: Note,
+        *,
+        cancels: bool,
+    ) -> Outcome:
+        """Run a call and send a note each time that it has taken a while longer."""
+        every: float = generation.contract.gateway.mcp.progress
+        loop = asyncio.get_running_loop()
+        task = self._detach(running)
+        began, told = loop.time(), 0.0
+        try:
+            while not task.done():
+                # A call that takes long is told of more rarely, so that a long one is not all notes.
+                await asyncio.wait({task}, timeout=max(every, min(told / 10, _RAREST_NOTE)))
+                elapsed = loop.time() - began
+                if not task.done() and elapsed >= told + 0.001:  # MCP: each value is larger than the one before
+                    told = elapsed
+                    await note(answers.progress(token, elapsed, _limit(call, generation)))
+        except BaseException:
+            if cancels:
+                task.cancel()
+                await asyncio.wait({task})
+            raise
+        return task.result()
+
+
+def _limit(call: Call, generation: Generation) -> float | None:
+    """The deadline of a call in seconds, where one deadline is all there is."""
+    endpoint = generation.find(call.tool, SURFACE, call.scopes)
+    return None if endpoint is None or endpoint.durable is not None else endpoint.timeout
