@@ -472,6 +472,7 @@ def _route(
         client_address=passthrough.client_address,
         max_connections=passthrough.max_connections,
         idle_timeout=passthrough.idle_timeout,
+        head_timeout=passthrough.head_timeout,
         connect_timeout=backend.connect_timeout,
         declared=declared,
     )

@@ -226,6 +226,9 @@ class Passthrough(Shape):
     )
     max_connections: Maybe[Positive] = Field(default=None, description="client connections; no bound")
     idle_timeout: Maybe[Duration] = Field(default=None, description="close a connection that is idle; never")
+    head_timeout: Maybe[Duration] = Field(
+        default=None, description="answer 408 where a connection's first head is not whole by then; never"
+    )
 
 
 class BackendTls(Shape):

@@ -1,8 +1,12 @@
-"""Counts what the relay tells; methods and statuses come bounded. Knows no contract and no registry of metrics."""
+"""Counts what the relay tells, and logs it where asked; knows no contract and no registry of metrics."""
 
 from __future__ import annotations
 
+import logging
+
 from gateway.processes.tally import Cells, Tally
+
+log = logging.getLogger("toolview.passthrough")
 
 #: The metrics of the pass-through, as rows of a tally: labels are `backend`, and those named.
 REQUESTS = "toolview_passthrough_requests"  # method, status_class
@@ -18,7 +22,9 @@ class PassthroughMetrics:
         self._tally = tally
 
     def observer(self, backend: str) -> _BackendObserver:
-        return _BackendObserver(self._tally, backend)
+        """One that also writes a line for each exchange, where the log asks for that."""
+        kind = _LoggingObserver if log.isEnabledFor(logging.DEBUG) else _BackendObserver
+        return kind(self._tally, backend)
 
 
 class _BackendObserver:
@@ -55,3 +61,33 @@ class _BackendObserver:
 
     def opaque(self) -> None:
         self._opaque[0] += 1
+
+
+class _LoggingObserver(_BackendObserver):
+    """The access log. A query may hold what is secret, so it is left out; headers and bodies are not known here."""
+
+    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
+        super().exchange(method, status, target, sizes, seconds)
+        facts = {
+            "backend": self._backend,
+            "method": method,
+            "path": _path(target),
+            "status": status,
+            "request_bytes": sizes[0],
+            "answer_bytes": sizes[1],
+            "seconds": round(seconds, 6),
+        }
+        log.debug("exchange", extra=facts)
+
+    def cut(self, method: str, status: int) -> None:
+        log.debug("cut", extra={"backend": self._backend, "method": method, "status": status})
+
+    def opaque(self) -> None:
+        super().opaque()
+        log.debug("no longer followed", extra={"backend": self._backend})
+
+
+def _path(target: str) -> str:
+    """Of an absolute form only the path as well, since what stands before it may hold a password."""
+    path = target.partition("?")[0]
+    return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]
