@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -104,15 +105,16 @@ def events(text: str) -> Iterator[Json]:
             yield json.loads("\n".join(data))
 
 
-def judged(spoken: Spoken, revision: str) -> Json:
-    """The last message, once every message was held against the revision's models."""
+def judged(spoken: Spoken, revision: str, *, status: bool = True) -> Json:
+    """The last message, once every message was held against the revision's models, and its HTTP status."""
     *notes, last = spoken.messages
     for note in notes:
         assert "id" not in note
         assert note["jsonrpc"] == "2.0"
         methods.parse_server_notification(note["method"], revision, note.get("params"))
     asked = spoken.posted if isinstance(spoken.posted, dict) else {}
-    identified = type(asked.get("id")) in (str, int) and asked.get("jsonrpc") == "2.0"
+    request = asked.get("jsonrpc") == "2.0" and isinstance(asked.get("method"), str)
+    identified = request and type(asked.get("id")) in (str, int)
     if "error" in last:
         assert last.keys() == {"jsonrpc", "id", "error"}
         assert last["id"] == (asked["id"] if identified else None)
@@ -125,7 +127,7 @@ def judged(spoken: Spoken, revision: str) -> Json:
             assert set(known.supported) == set(MODERN_PROTOCOL_VERSIONS)
         modern = revision in MODERN_PROTOCOL_VERSIONS
         readable = error.code not in (wire.PARSE_ERROR, wire.INVALID_REQUEST)
-        assert spoken.status == (wire.status_of(error.code, modern=modern) if readable else 400)
+        assert not status or spoken.status == (wire.status_of(error.code, modern=modern) if readable else 400)
         return last
     assert last.keys() == {"jsonrpc", "id", "result"}
     assert last["id"] == asked["id"]
@@ -133,6 +135,61 @@ def judged(spoken: Spoken, revision: str) -> Json:
     # What the revision's model gives back is what was sent: no member is one that the revision does not have.
     assert methods.serialize_server_result(asked["method"], revision, last["result"]) == last["result"]
     return last
+
+
+ODD_VALUES: list[Json] = [
+    None, True, 0, -1, 1.5, 2**70, 1e300, "", "x", "\u2028", "é" * 200, [], {}, [[]], {"": None}, {"name": "cycle"},
+    "2025-11-25", "2026-07-28", "cycle", "tools/call", "=?base64?Y3ljbGU=?=",
+]  # fmt: skip
+
+
+def mutated(value: Json, chance: random.Random) -> Json:
+    """A value with something in it dropped, doubled or replaced."""
+    if isinstance(value, dict) and value and chance.random() < 0.85:
+        key = chance.choice(list(value))
+        changed = {**value, key: mutated(value[key], chance)}
+        if chance.random() < 0.15:
+            del changed[key]
+        if chance.random() < 0.1:
+            changed[str(chance.choice(ODD_VALUES))] = chance.choice(ODD_VALUES)
+        return changed
+    return chance.choice(ODD_VALUES)
+
+
+async def told_of_anything(served: tuple[aiohttp.ClientSession, str], seed: int) -> None:
+    """Posts one request that is nearly right, and judges whatever comes back."""
+    chance = random.Random(seed)
+    revision = chance.choice(REVISIONS)
+    speaker = Speaker(*served, revision)
+    modern = speaker.modern
+    method = chance.choice(["tools/call", "tools/list", "initialize", "server/discover", "ping"])
+    params = {"name": "wide_ids", "arguments": {"id": 1, "x": {}}} if method == "tools/call" else PARAMS.get(method, {})
+    meta = {wire.VERSION_KEY: revision, wire.CAPABILITIES_KEY: {}, "progressToken": 1, wire.CALL_ID_KEY: "c"}
+    body: Json = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": method,
+        "params": {**params, **({"_meta": meta} if modern else {})},
+    }
+    headers = {"MCP-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Name": str(params.get("name", ""))}
+    for _ in range(chance.randint(1, 3)):
+        body = mutated(body, chance)
+    if chance.random() < 0.3:
+        name = chance.choice(list(headers))
+        value = str(chance.choice(ODD_VALUES)).encode("ascii", "ignore").decode()
+        headers = {key: held for key, held in headers.items() if key != name} | ({name: value} if value else {})
+    spoken = await speaker.post(body, headers)
+    assert spoken.status in (200, 202, 400, 404), (seed, spoken)
+    if spoken.status == 202:
+        assert spoken.messages == (), seed
+        assert isinstance(body, dict), seed
+        assert "id" not in body, seed
+        return
+    last = spoken.messages[-1]
+    for era in (revision, wire.MODERN_VERSION, wire.LATEST_HANDSHAKE_VERSION):
+        if "result" not in last or ("resultType" in last["result"]) == (era == wire.MODERN_VERSION):
+            judged(spoken, era, status=False)
+            break
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -291,3 +348,16 @@ async def test_a_revision_that_is_not_served_is_told_which_one_is(speaker: Speak
     spoken = await speaker.post(body, {"MCP-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"})
     answer = judged(spoken, wire.MODERN_VERSION)
     assert answer["error"]["code"] == wire.UNSUPPORTED_VERSION
+
+
+async def test_whatever_is_posted_is_answered_by_the_protocol(served: tuple[aiohttp.ClientSession, str]) -> None:
+    for seed in range(300):
+        await told_of_anything(served, seed)
+
+
+@pytest.mark.long
+async def test_whatever_is_posted_is_answered_by_the_protocol_for_long(
+    served: tuple[aiohttp.ClientSession, str],
+) -> None:
+    for seed in range(300, 10_000):
+        await told_of_anything(served, seed)
