@@ -203,8 +203,9 @@ def _call(arguments: argparse.Namespace, words: list[str]) -> int:
     from gateway.surfaces import cli
     from gateway.telemetry.log import set_up
 
-    set_up("text", "critical")
-    called = _run(call_once(contract, arguments.tool, words, sys.stdin, sys.stdout))
+    # a person sees why a call failed inside; what is not a terminal gets the envelope and nothing else
+    log = set_up("text", "error" if sys.stderr.isatty() else "critical")
+    called = _run(call_once(contract, arguments.tool, words, sys.stdin, sys.stdout, log.observe))
     if isinstance(called, cli.Misused):
         return cli.usage_error(called.message)
     outcome, output = called

@@ -13,7 +13,7 @@ import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -243,7 +243,7 @@ async def serve(contract: Contract, *observers: Observer, load: Load | None = No
 
 
 async def call_once(
-    contract: Contract, tool: str, words: Sequence[str], stdin: TextIO, stdout: TextIO
+    contract: Contract, tool: str, words: Sequence[str], stdin: TextIO, stdout: TextIO, *observers: Observer
 ) -> tuple[Outcome, Path | None] | Misused:
     """One tool call from the command line, without a listener; and the file that its answer goes to, else stdout."""
     generation = index(contract)
@@ -261,11 +261,21 @@ async def call_once(
     projections = ProjectionRunner(contract.gateway.limits.projection)
     await client.start()
     try:
-        gateway = Gateway(generation, client.send, projections)
-        return await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation), output
+        gateway = Gateway(generation, client.send, projections, observers)
+        outcome = await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation)
+        return outcome if endpoint is not None else _not_on_this_surface(outcome, generation), output
     finally:
         await projections.close()
         await client.close()
+
+
+def _not_on_this_surface(outcome: Outcome, generation: Generation) -> Outcome:
+    """Who calls from the command line holds the contract, and may be told that the tool is there for others."""
+    elsewhere = [name for name in ("mcp", "agent") if generation.find(outcome.call.tool, name, None) is not None]
+    if outcome.failure is None or not elsewhere:
+        return outcome
+    hint = f"It is exposed on {' and '.join(elsewhere)} only; add `cli` to its `expose` to call it from here."
+    return replace(outcome, failure=replace(outcome.failure, error="This tool is not on the command line.", hint=hint))
 
 
 @dataclass(frozen=True)

@@ -503,7 +503,9 @@ class EndpointWritten(Shape):
     description: Text = Field(description="written for the model; blank is refused")
     title: Maybe[Text] = Field(default=None, description="title for people")
     expose: Maybe[tuple[Surface, ...]] = Field(
-        default=None, description="surfaces that have it; `[http, mcp, agent]`, `[http]` for a kind that is HTTP only"
+        default=None,
+        description="surfaces that have it, where `cli` is `toolview call`; `[http, mcp, agent]`, `[http]` for a kind "
+        "that is HTTP only",
     )
     kind: Annotated[
         Literal["json", "media", "raw", "multipart", "stream"], *choice("json", "media", "raw", "multipart", "stream")

@@ -12,7 +12,7 @@ from gateway.contract.model import Budget, BudgetWritten, View, ViewWritten
 from gateway.contract.reading import Reading
 from gateway.contract.refusal import Path, nearest, quoted
 from gateway.contract.schemas import Schemas
-from gateway.projection import Projection, compile_jmespath, import_python
+from gateway.projection import Projection, compile_jmespath, import_python, lost_arguments
 from gateway.schema import Schema
 from gateway.schema.fit import No, Unknown
 
@@ -39,7 +39,7 @@ def read_view(
     """The compiled view; None where a part that it needs was refused."""
     reading = reader.reading
     shown = None if written.output is None else reader.schemas.compile_output(written.output, (*path, "output"))
-    project = _projection(reader, written, (*path, "project"))
+    project = _projection(reader, written, (*path, "project"), arguments)
     defaults = dict(written.defaults or {})
     if not defaults and written.output is None and written.project is None and not reading.faulted(path):
         reading.refuse(path, "the view changes nothing; write `defaults`, `output` or `project`")
@@ -102,7 +102,7 @@ def _check_slice(reader: Reader, shown: Schema, outputs: Mapping[str, Schema], p
                 pass
 
 
-def _projection(reader: Reader, written: ViewWritten, path: Path) -> Projection | None:
+def _projection(reader: Reader, written: ViewWritten, path: Path, arguments: Schema | None) -> Projection | None:
     """Class 6: exactly one of an expression that parses and a function that can be called."""
     project = written.project
     if project is None:
@@ -119,6 +119,13 @@ def _projection(reader: Reader, written: ViewWritten, path: Path) -> Projection 
     if isinstance(found, str):
         reader.reading.refuse((*path, kind), found)
         return None
+    if project.jmespath is not None and arguments is not None:
+        for lost in lost_arguments(found, arguments.property_names):
+            reader.reading.warn(
+                (*path, kind),
+                f"`{lost}` stands inside a list or filter, where names are looked up in each element: JMESPath has no"
+                " way back to the root, so it is null there; let the backend filter, or project with a Python function",
+            )
     return found
 
 

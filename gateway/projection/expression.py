@@ -50,6 +50,22 @@ def compile_jmespath(expression: str, root: Collection[str] | None = ROOT) -> Pr
     return Projection("jmespath", expression, parsed=parsed, breadth=breadth)
 
 
+def lost_arguments(projection: Projection, arguments: Collection[str]) -> tuple[str, ...]:
+    """Each `input.NAME` that stands where an element is looked at and not the root: it is null there, and silently so.
+
+    JMESPath has no way back to the root. An element may have a key `input` of its own, so this is not a fault.
+    """
+    found = [
+        f"input.{second['value']}"
+        for node, at_root in _walk(projection.parsed.parsed, True)
+        if node["type"] == "subexpression" and not at_root
+        for first, second, *_ in [node["children"]]
+        if (first["type"], first.get("value")) == ("field", "input")
+        if second["type"] == "field" and second["value"] in arguments
+    ]
+    return tuple(dict.fromkeys(found))
+
+
 def search(projection: Projection, root: dict[str, Any], max_nodes: int) -> Projected | ProjectionFault | None:
     """Evaluate here and now; the result shares no list or object with `root` or with the expression.
 

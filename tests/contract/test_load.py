@@ -375,3 +375,25 @@ endpoints:
         "gateway.yaml:10:5",
         "gateway.yaml:11:45",
     ]
+
+
+FILTERED = """
+version: 1
+backends: {api: {url: http://127.0.0.1:9}}
+endpoints:
+  rows:
+    request: GET /rows
+    description: Rows.
+    input: {properties: {kind: {type: string}}}
+    output: {type: array, items: {type: object, properties: {kind: {type: string}}}}
+    tool: {safety_tier: read, view: {project: {jmespath: "full[?kind == input.kind]"}}}
+"""
+
+
+def test_an_argument_that_a_filter_looks_up_in_each_row_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "gateway.yaml").write_text(FILTERED)
+    contract = load(tmp_path / "gateway.yaml")
+    assert isinstance(contract, Contract)
+    (warning,) = contract.warnings
+    assert ".jmespath: `input.kind` stands inside a list or filter" in str(warning)
+    assert "let the backend filter, or project with a Python function" in str(warning)

@@ -13,6 +13,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.authoring.lint import Loaded as Linted
+from gateway.authoring.lint import lint
 from gateway.call.outcome import Outcome
 from gateway.contract.load import json_schema, load
 from gateway.contract.model import Contract
@@ -61,6 +63,10 @@ def test_the_readme_shows_a_contract_of_twelve_lines_that_loads(tmp_path: Path) 
 
 def test_the_worked_example_loads_without_a_warning(contract: Contract) -> None:
     assert [str(warning) for warning in contract.warnings] == []
+
+
+def test_the_worked_example_is_clean_under_our_own_lint() -> None:
+    assert lint(ROOT / "config" / "gateway.yaml") == Linted(())
 
 
 async def test_the_readme_says_how_many_bytes_each_way_takes(contract: Contract, url: str) -> None:

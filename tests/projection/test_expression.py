@@ -7,8 +7,28 @@ from typing import Any
 
 import pytest
 
-from gateway.projection import Projected, Projection, ProjectionFault, Reason, compile_jmespath
+from gateway.projection import Projected, Projection, ProjectionFault, Reason, compile_jmespath, lost_arguments
 from gateway.projection.expression import search
+
+LOST = [
+    ("full[?category == input.category].{key: key}", ("input.category",)),
+    ("full.rows[].{a: input.category, b: input.category}", ("input.category",)),
+    ("full.rows[*].[input.category][]", ("input.category",)),
+    ("map(&input.category, full.rows)", ("input.category",)),
+    ("full[?a.b.c == input.limit.deep]", ("input.limit",)),
+    ("{rows: full.rows[].{b: input.other}, of: input.category}", ()),
+    ("[input.category, full.rows[?a == `1`]]", ()),
+    ("full.rows[?input == 'x']", ()),
+    ("@ | input.category", ()),
+]
+
+
+@pytest.mark.parametrize(("expression", "lost"), LOST)
+def test_an_argument_that_is_looked_up_in_an_element_is_told(expression: str, lost: tuple[str, ...]) -> None:
+    compiled = compile_jmespath(expression)
+    assert isinstance(compiled, Projection)
+    assert lost_arguments(compiled, {"category", "limit"}) == lost
+
 
 REFUSED = [
     ("", "the JMESPath expression is empty"),

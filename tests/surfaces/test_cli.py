@@ -148,6 +148,7 @@ async def test_a_call_prints_the_card_or_the_envelope_and_exits_by_its_code(tmp_
     assert json.loads(missing.stderr)["code"] == "NOT_FOUND"
     assert (refused.returncode, json.loads(refused.stderr)["code"]) == (1, "VALIDATION_ERROR")
     assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
+    assert "exposed on mcp and agent only; add `cli` to its `expose`" in json.loads(unknown.stderr)["_hint"]
     assert (misused.returncode, misused.stdout) == (2, "")
     assert len(api.received) == 3
     for ended in (card, missing, refused, unknown, misused):
