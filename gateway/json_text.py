@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import jiter
@@ -14,10 +15,11 @@ import orjson
 
 _TYPE_NAMES = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
 
-# Every digit becomes 0 and E becomes e, so that one plain search finds a number that a double may not hold.
+# Every digit becomes 0 and E becomes e, so that plain searches find where a number is that a double may not hold: an
+# exponent of three digits, or so many digits in a row that four of those at every seventy-seventh place are digits too.
 _SHAPE = bytes(ord("0") if chr(byte) in "0123456789" else ord("e") if chr(byte) == "E" else byte for byte in range(256))
-_LONGEST = b"0" * 309
 _EXPONENTS = (b"e000", b"e+000")
+_LONGEST = b"0" * 309
 
 #: UTF-32 before UTF-16, whose mark is a prefix of it.
 _BOMS = (
@@ -36,6 +38,13 @@ _NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_es
 _OPTIONS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
+_OTHERWISE = object()
+# orjson writes 254 levels and reads more; within these lists it writes the 200 that the exact parser reads.
+_MARGIN = 54
+_WITHIN: list[Any] = [None]
+_NESTED = reduce(lambda inner, _: [inner], range(_MARGIN - 1), _WITHIN)
+
+
 @dataclass(frozen=True, slots=True)
 class NotJson:
     """Why a text is not JSON: one sentence without any of the text itself."""
@@ -52,12 +61,14 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
     decoded = _utf8(text, charset)
     if isinstance(decoded, NotJson):
         return decoded
+    known = _as_we_write_it(decoded)
+    if known is not _OTHERWISE:
+        return known
     try:
         value = jiter.from_json(decoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as fault:
         return NotJson(_without_quotes(str(fault), decoded))
-    shape = decoded.translate(_SHAPE)
-    if _may_be_huge(shape) and _holds_non_finite(value):
+    if _may_be_huge(decoded.translate(_SHAPE)) and _holds_non_finite(value):
         return NotJson("a number is too large for a double")
     return value
 
@@ -108,6 +119,22 @@ def type_name(value: Any) -> str:
     return "null" if value is None else _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
+def _as_we_write_it(text: bytes) -> Any:
+    """The value of a text that is, byte for byte, what `encode` makes of that value, so that nothing was lost: no digit,
+    no second key, no level too many. Else `_OTHERWISE`; what is true of the text is then for the exact parser to say.
+    """
+    if text.find(b'": ', 0, 128) >= 0 or text[1:2].isspace():
+        return _OTHERWISE  # it is laid out for people: there is no need to try
+    try:
+        _WITHIN[0] = value = orjson.loads(text)
+        same = orjson.dumps(_NESTED)[_MARGIN:-_MARGIN] == text
+    except (ValueError, TypeError, RecursionError):
+        return _OTHERWISE
+    finally:
+        _WITHIN[0] = None
+    return value if same else _OTHERWISE
+
+
 def _utf8(text: bytes, charset: str | None) -> bytes | NotJson:
     if text[:1] in _FIRST_OF_BOM:
         for mark, name in _BOMS:
@@ -150,7 +177,7 @@ def _may_be_huge(shape: bytes) -> bool:
             if before[-1:] in _BEFORE_A_VALUE:
                 return True
             at = shape.find(mark, at + 4)
-    return _LONGEST in shape
+    return b"0000" in shape[::77] and _LONGEST in shape
 
 
 def _holds_non_finite(value: Any) -> bool:

@@ -13,12 +13,13 @@ from typing import Any
 from gateway import json_text
 from gateway.contract.model import Budget, View
 from gateway.json_pointer import follow, parts_of
+from gateway.record import record
 from gateway.schema import Schema, Violation
 
 Json = Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shown:
     """What a tool's caller gets: the value, its one encoding, and what was stripped beyond the schema on the way."""
 

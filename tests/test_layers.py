@@ -17,6 +17,7 @@ ROOMS = {
     "gateway": 0,
     "gateway.json_text": 0,
     "gateway.json_pointer": 0,
+    "gateway.record": 0,
     "gateway.schema": 1,
     "gateway.projection": 1,
     "gateway.backend.exchange": 1,

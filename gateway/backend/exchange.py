@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from gateway.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Request:
     """One HTTP request, whole: `target` is the raw request target (base path included), `body` its exact bytes."""
 
@@ -22,7 +24,7 @@ class Request:
     idempotent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What a backend answered; `body` is decoded of its content codings, `wire_bytes` is its size before."""
 
@@ -47,7 +49,7 @@ class Silence(Enum):
     STUBBED = "stubbed"  # a backend declared without `url`
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoAnswer:
     """There is no answer, and why; `note` is for the log and never holds a body, URL, header or credential."""
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from gateway.record import record
+
 
 class CodeFacts(NamedTuple):
     """HTTP status of a code on the agent surface, and whether repeating the call can help."""
@@ -72,7 +74,7 @@ class Failure:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """One tool call as a surface hands it over; `arguments` is what the caller sent, never changed by anyone."""
 
@@ -92,7 +94,7 @@ class Call:
     began: float = field(default_factory=time.perf_counter)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """How one call ended. Every surface, metric, log line and hook reads this value and nothing else."""
 

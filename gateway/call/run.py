@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gateway import json_text, view
@@ -17,6 +16,7 @@ from gateway.call.outcome import Call, Failure, Outcome
 from gateway.contract.model import Endpoint, View
 from gateway.generation import Generation
 from gateway.projection import Projected, Projection, ProjectionFault, Reason
+from gateway.record import record
 from gateway.schema import Schema
 
 Json = Any
@@ -25,7 +25,7 @@ Json = Any
 UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prepared:
     """A call whose arguments were accepted and whose request is ready to send."""
 
@@ -36,7 +36,7 @@ class Prepared:
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Full:
     """The backend's full answer, parsed, checked against its declared output and stripped of what that lacks."""
 
@@ -219,7 +219,7 @@ _MEDIA_TYPE = re.compile(
 class _Ending:
     """Makes the one Outcome of a prepared call; each fact is set here and nowhere else."""
 
-    __slots__ = ("_facts", "_full", "_prepared")
+    __slots__ = ("_answer", "_full", "_prepared", "_projection_seconds")
 
     def __init__(
         self,
@@ -229,20 +229,12 @@ class _Ending:
         projection_seconds: float | None = None,
     ) -> None:
         self._prepared = prepared
+        self._answer = answer
         self._full = full
-        self._facts: dict[str, Any] = {
-            "effective_arguments": prepared.effective_arguments,
-            "accepted": prepared.accepted,
-            "stripped": full.stripped if full else (),
-            "violations": full.violations if full else (),
-            "backend_seconds": answer.duration,
-            "projection_seconds": projection_seconds,
-        }
+        self._projection_seconds = projection_seconds
 
     def badly(self, failed: Failure, fault: str | None = None, violations: tuple[str, ...] = ()) -> Outcome:
-        if violations:
-            self._facts["violations"] = violations
-        return self._outcome(failed, fault=fault)
+        return self._outcome(failed, fault=fault, violations=violations)
 
     def by_fault(self, fault: str) -> Outcome:
         return self.badly(failure.internal(self._prepared.call.call_id), fault)
@@ -258,13 +250,44 @@ class _Ending:
         return self._outcome(None, body=answer.body, media_type=media_type, full_bytes=len(answer.body))
 
     def well(self, shown: view.Shown) -> Outcome:
-        assert self._full is not None
-        if shown.stripped:
-            self._facts["stripped"] = self._full.stripped + shown.stripped
-        return self._outcome(None, body=shown.body, value=shown.value, full_bytes=len(self._full.answer.body))
+        return self._outcome(None, shown.body, shown.value, None, len(self._answer_body()), stripped=shown.stripped)
 
-    def _outcome(self, failed: Failure | None, **more: Any) -> Outcome:
-        call = self._prepared.call
-        if call.keep and self._full is not None:
-            more["full"] = self._full.text or json_text.encode(self._full.value)
-        return Outcome(call, call.tool, failed, **self._facts, **more)
+    def _answer_body(self) -> bytes:
+        assert isinstance(self._answer, Answer)
+        return self._answer.body
+
+    def _outcome(
+        self,
+        failed: Failure | None,
+        body: bytes | None = None,
+        value: Json = None,
+        media_type: str | None = None,
+        full_bytes: int = 0,
+        *,
+        stripped: tuple[str, ...] = (),
+        violations: tuple[str, ...] = (),
+        fault: str | None = None,
+    ) -> Outcome:
+        prepared, full = self._prepared, self._full
+        call = prepared.call
+        if full is not None:
+            stripped = full.stripped + stripped
+            violations = violations or full.violations
+        kept = (full.text or json_text.encode(full.value)) if call.keep and full is not None else None
+        return Outcome(
+            call,
+            call.tool,
+            failed,
+            body,
+            value,
+            media_type,
+            full_bytes,
+            kept,
+            prepared.effective_arguments,
+            prepared.accepted,
+            stripped,
+            violations,
+            self._answer.duration,
+            self._projection_seconds,
+            fault,
+        )

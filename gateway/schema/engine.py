@@ -75,7 +75,7 @@ class Engine:
 
     def cut(self, value: Any) -> Any:
         root = self._cutting
-        return value if root is None else root[0](value)
+        return value if root is None else root.cut(value)
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gateway import json_text
+from gateway.record import record
 
 Json = Any
 
@@ -99,7 +100,7 @@ class ListTools:
     modern: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallTool:
     """`tools/call`; whether there is such a tool is for the call to find out."""
 
