@@ -57,6 +57,7 @@ LIBRARIES = {
         "gateway.surfaces.catalog",
         "gateway.surfaces.console.http",
         "gateway.surfaces.mcp.http",
+        "gateway.surfaces.ready",
         "gateway.serve",
         "gateway.demo",
     },

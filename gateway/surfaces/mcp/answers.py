@@ -58,7 +58,7 @@ class Listing:
     @cached_property
     def headers(self) -> Mapping[str, str]:
         """The HTTP headers of every response that speaks of this catalog."""
-        return {"Content-Type": "application/json", "Toolview-Catalog": self.catalog.digest}
+        return headers(self.catalog.digest)
 
     def mirrored(self, name: str) -> tuple[Mirrored, ...]:
         """The arguments of a tool that clients repeat in headers."""
@@ -96,6 +96,11 @@ class Listing:
     @property
     def _scope(self) -> str:
         return "private" if self.private else "public"
+
+
+def headers(digest: str) -> dict[str, str]:
+    """The HTTP headers of every response that speaks of the catalog with this digest."""
+    return {"Content-Type": "application/json", "Toolview-Catalog": digest}
 
 
 def mirrored_arguments(schema: Json, path: tuple[str, ...] = ()) -> Iterator[Mirrored]:

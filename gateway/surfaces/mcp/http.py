@@ -20,6 +20,7 @@ from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
 from gateway.surfaces.mcp.server import SURFACE, Answered, McpServer
 from gateway.surfaces.mcp.wire import CallTool, Refusal
+from gateway.surfaces.ready import Kind, Ready
 
 #: What a request's principal may do; None where nobody has to prove who they are.
 ScopesOf = Callable[[web.BaseRequest], frozenset[str] | None]
@@ -137,11 +138,19 @@ def _event(message: bytes) -> bytes:
     return b"event: message\ndata: " + message + b"\n\n"
 
 
-def _response(answered: Answered, listing: Listing) -> web.Response:
+def _response(answered: Answered, listing: Listing) -> web.StreamResponse:
     if answered.body is None:
         return web.Response(status=answered.status)
+    if answered.stamped and answered.status == 200:
+        return Ready(_kind(listing.catalog.digest), answered.body)
     headers = listing.headers if answered.stamped else _JSON
     return web.Response(body=answered.body, status=answered.status, headers=headers)
+
+
+@lru_cache(maxsize=64)
+def _kind(digest: str) -> Kind:
+    """What every answer that speaks of one catalog begins with."""
+    return Kind(answers.headers(digest))
 
 
 def _json(body: bytes, status: int = 200) -> web.Response:
