@@ -120,8 +120,10 @@ def type_name(value: Any) -> str:
 
 
 def _as_we_write_it(text: bytes) -> Any:
-    """The value of a text that is, byte for byte, what `encode` makes of that value, so that nothing was lost: no digit,
-    no second key, no level too many. Else `_OTHERWISE`; what is true of the text is then for the exact parser to say.
+    """The value of a text that `encode` would write byte for byte, else `_OTHERWISE`.
+
+    Where both are the same nothing was lost: no digit, no second key, no level too many. Of any other text the exact
+    parser says what is true.
     """
     if text.find(b'": ', 0, 128) >= 0 or text[1:2].isspace():
         return _OTHERWISE  # it is laid out for people: there is no need to try

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jiter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,3 +173,39 @@ def test_types_are_named_as_json_schema_names_them() -> None:
     assert [type_name(value) for value in values] == [
         "null", "boolean", "integer", "number", "string", "array", "object",
     ]  # fmt: skip
+
+
+@given(json_values)
+def test_a_text_spelled_as_we_would_spell_it_reads_as_the_exact_parser_reads_it(value: Any) -> None:
+    text = encode(value) if _encodable(value) else b"1"
+    assert _same(parse(text), jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True))
+
+
+@pytest.mark.parametrize("text", [
+    b'{"a":1,"a":2}', b'{"a":{"b":1,"b":1}}', b"[12345678901234567890123]", b"[1e400]", b"[-1e400]", b'{"a":1}x',
+    b'["\xff"]',
+    b"[" * 201 + b"]" * 201, b"[0.40]", b"[1E5]", b'["\\u0041"]', b"[ 1]", b'{"a": 1}',
+])  # fmt: skip
+def test_what_is_spelled_otherwise_is_for_the_exact_parser(text: bytes) -> None:
+    try:
+        expected = jiter.from_json(text, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:
+        expected = None
+    found = parse(text)
+    if expected is None or b"e400" in text:
+        assert isinstance(found, NotJson)
+    else:
+        assert _same(found, expected)
+
+
+def _encodable(value: Any) -> bool:
+    try:
+        encode(value)
+    except ValueError:  # a lone surrogate
+        return False
+    return True
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal in type too: 1 is not 1.0 here, and -0.0 is not 0.0."""
+    return repr(one) == repr(other)

@@ -27,6 +27,7 @@ ROOMS = {
     "gateway.catalog": 3,
     "gateway.backend.destination": 3,
     "gateway.backend.client": 3,
+    "gateway.backend.kept": 3,
     "gateway.backend.health": 3,
     "gateway.generation": 4,
     "gateway.call.outcome": 3,
@@ -51,6 +52,7 @@ LIBRARIES = {
     "aiohttp": {
         "gateway.backend.destination",
         "gateway.backend.client",
+        "gateway.backend.kept",
         "gateway.surfaces.http",
         "gateway.surfaces.admin",
         "gateway.surfaces.agent",

@@ -7,7 +7,6 @@ that its target and headers go out exactly as they were built and it is known fo
 from __future__ import annotations
 
 import asyncio
-import select
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
@@ -15,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from weakref import WeakSet
 
 from aiohttp import (
     BaseConnector,
@@ -30,7 +28,6 @@ from aiohttp import (
     UnixConnector,
 )
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from aiohttp.streams import StreamReader
 
@@ -38,6 +35,7 @@ from gateway.backend.decode import Decoder, decoder
 from gateway.backend.destination import Destination, destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Send, Silence
 from gateway.backend.guard import BreakerState
+from gateway.backend.kept import KeptLines, Line
 from gateway.backend.token import TokenSource
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ class BackendClient:
         self._destinations: Mapping[str, Destination] = {}
         self.use(destinations(backends))
         self._connectors: dict[str | None, BaseConnector] = {}
-        self._reused: WeakSet[ResponseHandler] = WeakSet()
+        self._kept = KeptLines()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -66,16 +64,18 @@ class BackendClient:
         self._loop = asyncio.get_running_loop()
 
     def use(self, made: Mapping[str, Destination]) -> Send:
-        """Serve another contract's backends from now on; calls in flight and kept connections go on.
+        """Serve another contract's backends from now on; calls in flight go on.
 
         A backend that is declared as before keeps its breaker. What is returned sends to these for ever, as the calls
-        of that contract want it, while `send` follows the next `use`.
+        of that contract want it, while `send` follows the next `use`. Connections that wait are closed: they were opened
+        on the old contract's terms.
         """
         for name, destination in made.items():
             before = self._destinations.get(name)
             if (before is None or not destination.follow(before)) and self._cells is not None:
                 destination.guard.share(self._cells(name))
         self._destinations = made
+        self._kept.drop_all()
         return self.sender()
 
     def sender(self) -> Send:
@@ -85,6 +85,7 @@ class BackendClient:
     async def close(self) -> None:
         """Close every connection, kept or in use."""
         self._closed = True
+        self._kept.close()
         connectors, self._connectors = list(self._connectors.values()), {}
         for connector in connectors:
             await connector.close()
@@ -168,43 +169,41 @@ class BackendClient:
 
     async def _attempt(self, exchange: _Exchange, content: bytes) -> Answer | NoAnswer:
         destination = exchange.destination
-        connector = self._connectors.get(destination.socket) or self._connector(destination.socket)
-        template = destination.template(self._loop)
-        while True:
-            connection = await connector.connect(template, [], destination.timeout)
-            try:
-                protocol = connection.protocol
-                assert protocol is not None
-                reused = protocol in self._reused
-                if reused and _is_stale(protocol):
-                    continue  # closed while idle, or it speaks unasked: nothing was sent on it
-                protocol.set_response_params(
-                    skip_payload=exchange.request.method == "HEAD",
-                    read_until_eof=True,
-                    auto_decompress=False,
-                    max_line_size=_LONGEST_LINE,
-                    max_field_size=_LONGEST_LINE,
-                    max_headers=_MOST_HEADERS,
-                )
-                transport = protocol.transport
-                if transport is None:
-                    raise ClientConnectionResetError("the connection was closed before anything was sent")
-                exchange.sent = True
-                transport.write(content)
-                message, payload = await _first_answer(protocol)
-                if payload.is_eof():
+        line = self._kept.take(destination) or await self._open(destination)
+        protocol = line.protocol
+        fit = False
+        try:
+            protocol.set_response_params(
+                skip_payload=exchange.request.method == "HEAD",
+                read_until_eof=True,
+                auto_decompress=False,
+                max_line_size=_LONGEST_LINE,
+                max_field_size=_LONGEST_LINE,
+                max_headers=_MOST_HEADERS,
+            )
+            transport = protocol.transport
+            if transport is None:
+                raise ClientConnectionResetError("the connection was closed before anything was sent")
+            exchange.sent = True
+            transport.write(content)
+            message, payload = await _first_answer(protocol)
+            if payload.is_eof():
+                answer = await _read(exchange, message, payload)
+            else:
+                with _ending_with(protocol, payload):
                     answer = await _read(exchange, message, payload)
-                else:
-                    with _ending_with(protocol, payload):
-                        answer = await _read(exchange, message, payload)
-                # an answer that came before the request had left is right, but its connection is not fit for another
-                if isinstance(answer, Answer) and not transport.get_write_buffer_size():
-                    if not reused:
-                        self._reused.add(protocol)
-                    connection.release()
-                return answer
-            finally:
-                _drop(connection)
+            # an answer that came before the request had left is right, but its connection is not fit for another
+            fit = isinstance(answer, Answer) and not transport.get_write_buffer_size()
+            return answer
+        finally:
+            if fit and self._destinations.get(exchange.request.backend) is destination:
+                self._kept.keep(destination, line)
+            else:
+                line.drop()
+
+    async def _open(self, destination: Destination) -> Line:
+        connector = self._connectors.get(destination.socket) or self._connector(destination.socket)
+        return Line(await connector.connect(destination.template(self._loop), [], destination.timeout))
 
     def _connector(self, socket: str | None) -> BaseConnector:
         # No limit here: how many calls may be under way is for `limits` to say, and to refuse at once.
@@ -234,29 +233,6 @@ class _Exchange:
 
     def silent(self, silence: Silence, note: str) -> NoAnswer:
         return NoAnswer(silence, note, time.monotonic() - self.began, self.sent)
-
-
-def _drop(connection: Connection) -> None:
-    """Close a connection that was not released. At once: a peer that does not read would hold a polite close open."""
-    if connection.protocol is not None:
-        connection.protocol.abort()
-        connection.close()
-
-
-def _is_stale(protocol: ResponseHandler) -> bool:
-    """Whether a kept connection was closed, or spoke without being asked; looked up in the kernel, not in the loop.
-
-    A byte that waits there belongs to no request of ours: read as the answer to this one it would be another's.
-    """
-    transport = protocol.transport
-    if transport is None or transport.is_closing() or protocol.should_close:
-        return True
-    held = transport.get_extra_info("socket")
-    if held is None or not hasattr(select, "poll"):
-        return False
-    poll = select.poll()
-    poll.register(held.fileno(), select.POLLIN)
-    return bool(poll.poll(0))
 
 
 async def _first_answer(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
@@ -298,10 +274,10 @@ def _ending_with(protocol: ResponseHandler, payload: StreamReader) -> Iterator[N
 
 async def _read(exchange: _Exchange, message: RawResponseMessage, payload: StreamReader) -> Answer | NoAnswer:
     """The body, decoded, within the backend's limit."""
-    headers = _first_values(message)
+    headers = message.headers
     limit = exchange.destination.limit
     if "content-encoding" in headers:
-        undo = decoder(", ".join(message.headers.getall("content-encoding")), limit)
+        undo = decoder(", ".join(headers.getall("content-encoding")), limit)
         if undo is None:
             return exchange.silent(Silence.UNDECODABLE, "an unknown content coding")
         body, wire_bytes = await _decoded(payload, undo, limit)
@@ -345,13 +321,6 @@ async def _decoded(payload: StreamReader, undo: Decoder, limit: int) -> tuple[by
 
 #: What a coding may cost beyond what it holds: headers, empty blocks, padding.
 _OVERHEAD: Final = 65536
-
-
-def _first_values(message: RawResponseMessage) -> Mapping[str, str]:
-    headers: dict[str, str] = {}
-    for name, value in message.headers.items():
-        headers.setdefault(name.lower(), value)
-    return headers
 
 
 def _said(fault: BaseException) -> str:

@@ -29,7 +29,7 @@ class Answer:
     """What a backend answered; `body` is decoded of its content codings, `wire_bytes` is its size before."""
 
     status: int
-    #: Names in lower case; of a repeated header the first value.
+    #: Names in any case; of a repeated header the first value.
     headers: Mapping[str, str]
     body: bytes
     wire_bytes: int

@@ -1,4 +1,4 @@
-"""An answer to one call as one write: its head is spelled once for all answers of a kind. Knows no route and no call."""
+"""An answer as one write: its head is spelled once for all answers of a kind. Knows no route and no call."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ class RawBackend:
         self.script = _answering(script) if isinstance(script, bytes) else script
         self.received: list[bytes] = []
         self.connections = 0
+        #: Set by a script that saw its connection end.
+        self.ended = asyncio.Event()
         self.url = ""
         self.tasks: set[asyncio.Task[Any]] = set()
 

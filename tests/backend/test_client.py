@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import socket
@@ -20,7 +21,9 @@ from typing import Any
 import psutil
 import pytest
 
+from gateway.backend import kept
 from gateway.backend.client import BackendClient
+from gateway.backend.destination import destinations
 from gateway.backend.destination import destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
 from gateway.backend.guard import BreakerState
@@ -214,17 +217,19 @@ async def test_a_body_arrives_whole_with(script: Script | bytes, body: bytes) ->
     assert answer.body == body
 
 
-async def test_an_answer_has_lower_case_names_first_values_and_its_size_on_the_wire() -> None:
+async def test_an_answer_has_names_in_any_case_first_values_and_its_size_on_the_wire() -> None:
     content = gzip.compress(b"x" * 1000)
     lines = ("Content-Encoding: gzip", f"CONTENT-LENGTH: {len(content)}", "X-A: 1", "x-a: 2", "Set-Cookie: a=b")
     answer = await sent(answering(head(*lines, status="404 Not Found"), content))
     assert isinstance(answer, Answer)
     assert (answer.status, len(answer.body), answer.wire_bytes) == (404, 1000, len(content))
-    assert answer.headers == {
+    said = {name: answer.headers.get(name) for name in ("content-encoding", "Content-Length", "x-a", "X-A", "x-b")}
+    assert said == {
         "content-encoding": "gzip",
-        "content-length": str(len(content)),
+        "Content-Length": str(len(content)),
         "x-a": "1",
-        "set-cookie": "a=b",
+        "X-A": "1",
+        "x-b": None,
     }
     assert answer.duration > 0
 
@@ -738,3 +743,48 @@ async def test_https_to_a_backend_that_speaks_plain_http_is_unreachable() -> Non
             answer = await client.send(GET)
     assert isinstance(answer, NoAnswer)
     assert (answer.silence, answer.sent) == (Silence.UNREACHABLE, False)
+
+
+async def until_closed(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+    """Answers every request, and notes when the connection ends."""
+    with contextlib.suppress(asyncio.IncompleteReadError):
+        while True:
+            await backend.read_request(reader)
+            writer.write(OK)
+    backend.ended.set()
+
+
+async def test_a_connection_that_waits_too_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_LONGEST_WAIT", 0.0)
+    async with raw_backend(until_closed) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(GET), Answer)
+        await backend.ended.wait()
+
+
+async def test_what_waits_is_closed_when_another_contract_is_served_and_the_next_call_connects_anew() -> None:
+    async with raw_backend(until_closed) as backend, client_of(declared(backend.url)) as client:
+        assert isinstance(await client.send(GET), Answer)
+        client.use(destinations([declared(backend.url)]))
+        await backend.ended.wait()
+        assert isinstance(await client.send(GET), Answer)
+        assert backend.connections == 2
+
+
+async def test_a_call_that_began_on_the_old_contract_does_not_keep_its_connection_for_the_new_one() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(backend: RawBackend, reader: Reader, writer: Writer) -> None:
+        await backend.read_request(reader)
+        asked.set()
+        await go_on.wait()
+        writer.write(OK)
+        await reader.read()
+        backend.ended.set()
+
+    async with raw_backend(slow) as backend, client_of(declared(backend.url)) as client:
+        call = asyncio.create_task(client.send(GET))
+        await asked.wait()
+        client.use(destinations([declared(backend.url)]))
+        go_on.set()
+        assert isinstance(await call, Answer)
+        await backend.ended.wait()
