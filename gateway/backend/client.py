@@ -67,8 +67,8 @@ class BackendClient:
         """Serve another contract's backends from now on; calls in flight go on.
 
         A backend that is declared as before keeps its breaker. What is returned sends to these for ever, as the calls
-        of that contract want it, while `send` follows the next `use`. Connections that wait are closed: they were opened
-        on the old contract's terms.
+        of that contract want it, while `send` follows the next `use`. Connections that wait are closed: they were
+        opened on the old contract's terms.
         """
         for name, destination in made.items():
             before = self._destinations.get(name)

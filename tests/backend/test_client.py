@@ -24,7 +24,6 @@ import pytest
 from gateway.backend import kept
 from gateway.backend.client import BackendClient
 from gateway.backend.destination import destinations
-from gateway.backend.destination import destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Silence
 from gateway.backend.guard import BreakerState
 from gateway.contract.model import (

