@@ -52,10 +52,10 @@ class BackendClient:
         self, backends: Iterable[Backend], cells: Callable[[str], MutableSequence[float]] | None = None
     ) -> None:
         self._cells = cells
+        self._kept = KeptLines()
         self._destinations: Mapping[str, Destination] = {}
         self.use(destinations(backends))
         self._connectors: dict[str | None, BaseConnector] = {}
-        self._kept = KeptLines()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
