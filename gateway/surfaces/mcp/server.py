@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway
 from gateway.generation import Generation
+from gateway.record import record
 from gateway.surfaces.mcp import answers
 from gateway.surfaces.mcp.answers import Listing
 from gateway.surfaces.mcp.wire import CallTool, Discover, Id, Initialize, ListTools, Notification, Ping, Refusal
@@ -27,7 +27,7 @@ _RAREST_NOTE = 15.0
 _KEPT_LISTINGS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """One encoded JSON-RPC message; None where the message wanted no answer."""
 
