@@ -11,7 +11,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from gateway.backend.exchange import Send
@@ -19,7 +19,7 @@ from gateway.call import failure
 from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Failure, Outcome
-from gateway.call.run import UNKNOWN, Full, run_call
+from gateway.call.run import UNKNOWN, Full, Project, run_call
 from gateway.contract.refusal import Refusal
 from gateway.generation import Generation, Reload
 from gateway.projection import Projected, Projection, ProjectionFault
@@ -35,6 +35,14 @@ os.register_at_fork(after_in_child=_CALL_IDS.seed)
 Observer = Callable[[Outcome], None]
 
 
+class Spans(Protocol):
+    """Follows calls for a tracing system. What `begin` gave comes back to `end`, in the same context."""
+
+    def begin(self, call: Call) -> Any: ...
+    def end(self, begun: Any, outcome: Outcome) -> None: ...
+    def projecting(self, project: Project) -> Project: ...
+
+
 class Gateway:
     """Runs tool calls on the current generation. `trace` asks for the paths that answers were stripped of."""
 
@@ -46,8 +54,11 @@ class Gateway:
         observers: Sequence[Observer] = (),
         *,
         trace: bool = False,
+        spans: Spans | None = None,
     ) -> None:
         self.generation = generation
+        self._spans = spans
+        self._projecting = self._project if spans is None else spans.projecting(self._project)
         self._admission = Admission()
         self._send = send
         self._projections = projections
@@ -80,16 +91,17 @@ class Gateway:
         generation = generation or self.generation
         send = self._send if generation is self.generation else self._earlier.get(generation, self._send)
         limits = generation.contract.gateway.limits
+        begun = None if self._spans is None else self._spans.begin(call)
         entered = False
         try:
             entered = await self._admission.enter(limits.calls, limits.queue)
             outcome = (
                 _overloaded(call, generation)
                 if not entered
-                else await run_call(call, generation, send, self._project, trace=self._trace or call.keep)
+                else await run_call(call, generation, send, self._projecting, trace=self._trace or call.keep)
             )
         except asyncio.CancelledError:
-            self._tell(_aborted(call, generation), generation)
+            self._tell(_aborted(call, generation), generation, begun)
             raise
         except Exception as fault:
             log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
@@ -98,7 +110,7 @@ class Gateway:
         finally:
             if entered:
                 self._admission.leave()
-        self._tell(outcome, generation)
+        self._tell(outcome, generation, begun)
         return outcome
 
     def refuse(self, call: Call, failed: Failure, generation: Generation | None = None) -> Outcome:
@@ -122,13 +134,15 @@ class Gateway:
         prepared = full.prepared
         return await self._projections.run(projection, full.text, full.value, prepared.accepted, prepared.call.surface)
 
-    def _tell(self, outcome: Outcome, generation: Generation) -> None:
+    def _tell(self, outcome: Outcome, generation: Generation, begun: Any = None) -> None:
         for observe in self._observers:
             try:
                 observe(outcome)
             except Exception:
                 log.exception("an observer of calls failed")
         run_after(generation.contract.gateway.hooks.after, outcome)
+        if self._spans is not None and begun is not None:
+            self._spans.end(begun, outcome)
 
 
 def new_call_id() -> str:

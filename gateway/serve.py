@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import ssl
@@ -24,6 +25,7 @@ from prometheus_client import CollectorRegistry, PlatformCollector
 
 from gateway.backend.client import BackendClient
 from gateway.backend.destination import Destination, destinations
+from gateway.backend.exchange import Send
 from gateway.backend.health import Health
 from gateway.call.outcome import Call, Outcome
 from gateway.contract.load import load
@@ -57,6 +59,7 @@ from gateway.telemetry.metrics import (
     ToolMetrics,
 )
 from gateway.telemetry.passthrough import PassthroughMetrics
+from gateway.telemetry.traces import spans_of
 
 log = logging.getLogger("toolview")
 
@@ -113,8 +116,16 @@ class Serving:
         self.health = Health(contract.backends.values(), self.client.send, told=told_of_health)
         BackendStates(self.registry, tallies, lambda: self.gateway.generation.contract.backends)
         self.projections = ProjectionRunner(contract.gateway.limits.projection)
+        self._spans = spans_of(os.environ)
         told = (self.metrics.observe, DriftLog().observe, *observers)
-        self.gateway = Gateway(plan.generation, self.client.sender(), self.projections, told, trace=_traces(contract))
+        self.gateway = Gateway(
+            plan.generation,
+            self._followed(self.client.sender()),
+            self.projections,
+            told,
+            trace=_traces(contract),
+            spans=self._spans,
+        )
         self._mcp = McpSurface(self.gateway)
         CatalogSizes(self.registry, lambda: self.gateway.generation)
         LastReload(self.registry, lambda: self.gateway.last_reload)
@@ -166,6 +177,11 @@ class Serving:
                 await self._mcp.drain()
         await self.projections.close()
         await self.client.close()
+        if self._spans is not None:
+            await self._spans.close(min(5.0, max(1.0, until - asyncio.get_running_loop().time())))
+
+    def _followed(self, send: Send) -> Send:
+        return send if self._spans is None else self._spans.sending(send)
 
     async def _load_anew(self) -> None:
         plan = await _aside(lambda: _planned(self._load()))
@@ -185,7 +201,7 @@ class Serving:
         contract = plan.generation.contract
         self.projections.limit(contract.gateway.limits.projection)
         await self.projections.start(plan.generation.projections())
-        self.gateway.adopt(plan.generation, self.client.use(plan.destinations), trace=_traces(contract))
+        self.gateway.adopt(plan.generation, self._followed(self.client.use(plan.destinations)), trace=_traces(contract))
         self.health.use(contract.backends.values())
         self._plan = plan
         await self._listen(plan, doors)

@@ -66,6 +66,7 @@ LIBRARIES = {
     "jiter": {"gateway.json_text"},
     "jmespath": {"gateway.projection"},
     "jsonschema_rs": {"gateway.schema"},
+    "opentelemetry": {"gateway.telemetry.traces"},
     "orjson": {"gateway.json_text"},
     "prometheus_client": {"gateway.telemetry", "gateway.surfaces.admin", "gateway.serve"},
     "pydantic": {"gateway.contract"},

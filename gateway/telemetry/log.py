@@ -7,12 +7,16 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, TextIO
 
 from gateway import json_text
 from gateway.call.outcome import Code, Outcome
 
 log = logging.getLogger("toolview.calls")
+
+#: The trace that the call under way belongs to, where calls are traced.
+TRACE_ID: ContextVar[str | None] = ContextVar("toolview.trace_id", default=None)
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -56,6 +60,8 @@ class CallLog:
             "view_bytes": outcome.view_bytes,
             "seconds": round(outcome.duration, 6),
         }
+        if (trace_id := TRACE_ID.get()) is not None:
+            facts["trace_id"] = trace_id
         if failure is not None:
             facts["retryable"] = failure.retryable
         if outcome.fault is not None:
