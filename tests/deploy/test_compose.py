@@ -13,6 +13,7 @@ import yaml
 from gateway.contract.load import load
 from gateway.contract.model import Contract
 from tests.deploy.conftest import ROOT
+from tests.deploy.test_prometheus import promtool
 
 FOLDER = ROOT / "deploy" / "compose"
 FILE = FOLDER / "compose.yaml"
@@ -108,3 +109,11 @@ def test_grafana_finds_its_source_and_its_dashboards() -> None:
     targets = [each.split(":")[1] for each in SERVICES["grafana"]["volumes"]]
     assert provider["options"]["path"] in targets
     assert "/etc/grafana/provisioning" in targets
+
+
+def test_prometheus_takes_what_it_is_given(tmp_path: Path) -> None:
+    rules = str(ROOT / "deploy" / "prometheus")
+    here = tmp_path / "prometheus.yaml"
+    here.write_text((FOLDER / "prometheus.yaml").read_text().replace("/etc/prometheus/rules", rules))
+    said = promtool("check", "config", str(here))
+    assert "1 rule files found" in said
