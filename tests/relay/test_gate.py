@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gateway.relay.gate import Gate, Refused, Routes
@@ -312,4 +314,72 @@ async def test_declared_exchanges_are_the_same_bytes_as_without_the_gate(name: s
     async with relay_to(door, declared=everything) as (_, port, notes):
         assert await play(steps, door, port) == await play(steps, door, door.port)
         assert notes.opaques == 0
+    door.close()
+
+
+#: Exchanges of the table that the strict gate stops at their first head; all others it lets through unchanged.
+_STOPPED = {
+    "CONNECT (URL-14)",
+    "CONNECT that is let through (URL-14)",
+    "an authority as the target of GET (URL-14)",
+    "UTF-8 in the target (URL-16)",
+    "Latin-1 in the target (URL-16)",
+    "a space in the target",
+    "a head longer than anybody reads",
+    "Content-Length with Transfer-Encoding (PRQ-06)",
+    "two different lengths (PRQ-06)",
+    "a length with a sign (PRQ-06)",
+    "a list of lengths (PRQ-06)",
+    "a length in hex (PRQ-06)",
+    "a bare CR in a header value (PRQ-07)",
+    "two transfer codings (PRQ-08)",
+    "no Host (PRQ-11)",
+    "two Hosts (PRQ-11)",
+    "line ends without CR",
+    "empty lines before a request",
+    "no HTTP at all",
+    "the preface of HTTP/2",
+    "HTTP/0.9",
+}
+#: Exchanges that the gate lets begin and treats in a way of its own, each with a test of its own above.
+_APART = {"a chunked request in uneven writes", "three pipelined requests", "LF in a chunk extension (PRQ-07)"}
+_REQUEST_LINE = re.compile(rb"(?:^|\n)([A-Z]+) (?:http://h)?([^ ?]+)\S* HTTP/1")
+
+
+def _said_by_client(name: str) -> bytes:
+    return b"".join(what for who, what in EXCHANGES[name] if who == "client" and isinstance(what, bytes))
+
+
+def _all_it_asks_for(name: str) -> tuple[tuple[str, str], ...]:
+    lines = _REQUEST_LINE.findall(_said_by_client(name))
+    return tuple({(method.decode(), path.decode("latin-1")) for method, path in lines})
+
+
+def test_the_table_knows_the_exchanges_that_are_stopped() -> None:
+    assert not (_STOPPED | _APART) - set(EXCHANGES)
+
+
+@pytest.mark.parametrize("name", [name for name in EXCHANGES if name not in _STOPPED | _APART])
+async def test_an_exchange_whose_requests_are_declared_is_the_same_through_the_gate(name: str) -> None:
+    door = Door()
+    async with relay_to(door, declared=_all_it_asks_for(name)) as (_, port, _notes):
+        assert await play(EXCHANGES[name], door, port) == await play(EXCHANGES[name], door, door.port)
+    door.close()
+
+
+@pytest.mark.parametrize("name", sorted(_STOPPED))
+async def test_an_exchange_that_may_be_read_in_two_ways_is_stopped_before_the_backend(name: str) -> None:
+    door = Door()
+    async with relay_to(door, declared=_all_it_asks_for(name)) as (_, port, notes):
+        near = await connect(port)
+        await near.send(_said_by_client(name))
+        near.end()
+        await near.read_to_end()
+        # A client that ends in the middle of its first head has left; nobody waits for an answer.
+        left = name in ("HTTP/0.9", "no HTTP at all")
+        assert (near.received[:13], near.saw) == (b"" if left else b"HTTP/1.1 400 ", "end")
+        near.close()
+        assert [status for _, status in notes.exchanges] == ([] if left else [400])
+    with pytest.raises(BlockingIOError):
+        door.sock.accept()
     door.close()
