@@ -69,12 +69,14 @@ class _Place(Enum):
 class Gate:
     """One connection's requests. `take` says which bytes may go on, and why no more may."""
 
-    __slots__ = ("_held", "_left", "_place", "_routes")
+    __slots__ = ("_held", "_left", "_looked_at", "_place", "_routes")
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
         self._place = _Place.HEAD
         self._held = b""
+        #: So many of these were searched and hold no end of a head; what drips in then costs no more for each byte.
+        self._looked_at = 0
         #: Bytes of the body or chunk at hand that are still to come.
         self._left = 0
 
@@ -92,6 +94,7 @@ class Gate:
         if self._place is _Place.OPEN or (self._place is _Place.LENGTH and self._left > len(data)):
             self._left -= len(data)
             return data, None
+        self._looked_at = len(self._held)
         self._held += data
         return self._go_on()
 
@@ -99,6 +102,7 @@ class Gate:
         """The answer to an upgrade came: from here on everything passes, or requests are read again."""
         if not yes:
             self._place = _Place.HEAD
+            self._looked_at = 0
             return self._go_on()
         self._place = _Place.OPEN
         passed, self._held = self._held, b""
@@ -133,7 +137,7 @@ class Gate:
         return 0
 
     def _pass_head(self, at: int) -> int | Refused:
-        end = self._held.find(b"\r\n\r\n", at) + 4
+        end = self._held.find(b"\r\n\r\n", max(at, self._looked_at - 3)) + 4
         if end < 4:
             return self._head_so_far(at)
         if end - at > _LONGEST_HEAD:
@@ -157,10 +161,11 @@ class Gate:
 
     def _head_so_far(self, at: int) -> int | Refused:
         """An unfinished head: what can only get worse is refused now, so that nobody waits for its end in vain."""
-        first, ended, _ = self._held[at : at + _LONGEST_HEAD].partition(b"\n")
         if len(self._held) - at > _LONGEST_HEAD:
             return Refused(400, "The head is too long.")
-        if b"\n\n" in self._held[at:] or (ended and not first.endswith(b"\r")):
+        first = self._held.find(b"\n", at)
+        new = max(first, self._looked_at - 1)
+        if first >= 0 and (first == at or self._held[first - 1] != 13 or self._held.find(b"\n\n", new) >= 0):
             return Refused(400, "Lines end with CR and LF.")
         return 0
 

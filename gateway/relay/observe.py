@@ -243,7 +243,8 @@ class _Messages:
         begin = 0
         while data.startswith(_LINE_ENDS, begin):  # RFC 9112 §2.2: empty lines before a request are ignored
             begin += 2 if data[begin] == 13 else 1
-        found = _HEAD_END.search(data, begin)
+        # What was held has no end in it, but may have the beginning of one; so bytes that drip in cost no more each.
+        found = _HEAD_END.search(data, max(begin, known - 2))
         if found is None:
             if begin < len(data):
                 self._state = _HEAD
