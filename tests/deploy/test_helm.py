@@ -78,6 +78,11 @@ REFUSED: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("additional properties 'replica' not allowed", {**LONE, "replica": 2}),
     ("at '/replicas': got string, want integer", {**LONE, "replicas": "2"}),
     ("at '/ports/tools': maximum: got 80,810, want 65,535", {**LONE, "ports": {"tools": 80810}}),
+    ("missing property 'ports'", {**LONE, "ports": None}),
+    ("two of `ports` are the same", {**LONE, "ports": {"passthrough": {"a": {"container": 8081, "service": 80}}}}),
+    ("`drainSeconds` has to be less than", {**LONE, "drainSeconds": 60}),
+    ("`autoscaling.minReplicas` is more", {**LONE, "autoscaling": {"enabled": True, "minReplicas": 11}}),
+    ("larger than a ConfigMap may be", {"contract": {"gateway.yaml": "x" * 1_048_576}}),
     ("at '/image/digest'", {**LONE, "image": {"digest": "sha256:short"}}),
     ("at '/reload'", {**LONE, "reload": "sometimes"}),
     ("additional properties 'probe' not allowed", {**LONE, "api": {"image": "x", "probe": {}}}),
@@ -155,5 +160,6 @@ def test_the_chart_is_of_this_version() -> None:
 
 def test_every_value_is_in_the_schema_and_none_else() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
+    assert set(schema["required"]) == set(schema["properties"]) - {"global"}
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert set(schema["properties"]) - {"global"} == set(values)
