@@ -19,8 +19,10 @@ from gateway.call import failure
 from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Failure, Outcome
+from gateway.call.rate import Rates
 from gateway.call.run import UNKNOWN, Full, Project, run_call
 from gateway.contract.refusal import Refusal
+from gateway.contract.values import Rate
 from gateway.generation import Generation, Reload
 from gateway.projection import Projected, Projection, ProjectionFault
 from gateway.projection.runner import ProjectionRunner
@@ -60,6 +62,7 @@ class Gateway:
         self._spans = spans
         self._projecting = self._project if spans is None else spans.projecting(self._project)
         self._admission = Admission()
+        self._rates = Rates()
         self._send = send
         self._projections = projections
         self._observers = tuple(observers)
@@ -92,6 +95,10 @@ class Gateway:
         send = self._send if generation is self.generation else self._earlier.get(generation, self._send)
         limits = generation.contract.gateway.limits
         begun = None if self._spans is None else self._spans.begin(call)
+        if limits.per_principal is not None and (over := self._over_rate(call, limits.per_principal)) is not None:
+            outcome = Outcome(call, _label(call, generation), over)
+            self._tell(outcome, generation, begun)
+            return outcome
         entered = False
         try:
             entered = await self._admission.enter(limits.calls, limits.queue)
@@ -114,7 +121,7 @@ class Gateway:
         return outcome
 
     def refuse(self, call: Call, failed: Failure, generation: Generation | None = None) -> Outcome:
-        """End a call that a surface could not read, before any of it ran; it is told to all who watch, as any other."""
+        """End a call that is not to run, or could not be read; it is told to all who watch, as any other."""
         generation = generation or self.generation
         outcome = Outcome(call, _label(call, generation), failed)
         self._tell(outcome, generation)
@@ -129,6 +136,10 @@ class Gateway:
         generation = self.generation
         surface = next((on for on in ("mcp", "agent", "cli") if generation.find(tool, on, None)), "mcp")
         return await self.run(Call(tool, dict(arguments), surface, new_call_id(), view=view), generation)
+
+    def _over_rate(self, call: Call, rate: Rate) -> Failure | None:
+        wait = 0.0 if call.caller is None else self._rates.take(call.caller, rate, time.monotonic())
+        return failure.over_rate(wait, rate) if wait else None
 
     async def _project(self, projection: Projection, full: Full) -> Projected | ProjectionFault:
         prepared = full.prepared

@@ -21,6 +21,9 @@ TOOL_SURFACES = ("mcp", "agent", "cli")
 #: Where operators try tools: every one, whatever it is exposed on; of two of one name the first surface's.
 CONSOLE = "console"
 
+#: Catalogs that are kept at once: one for each set of visible tools and surface.
+_KEPT = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
@@ -38,14 +41,14 @@ class Generation:
     contract: Contract
     _tools: Mapping[tuple[str, str], Endpoint] = field(repr=False)
     _advertised: Mapping[str, Advertised] = field(repr=False)
-    #: One catalog per surface and set of visible tools, made when it is first asked for and the same ever after.
+    #: One catalog per surface and set of visible tools, made when it is first asked for.
     _catalogs: dict[tuple[str, tuple[str, ...]], Catalog] = field(repr=False, default_factory=dict)
-    _unscoped: dict[str, Catalog] = field(repr=False, default_factory=dict)
+    _by_scopes: dict[tuple[str, frozenset[str] | None], Catalog] = field(repr=False, default_factory=dict)
     _described: dict[str, Mapping[str, Described]] = field(repr=False, default_factory=dict)
 
     def catalog(self, surface: str, scopes: frozenset[str] | None) -> Catalog:
         """What a surface lists to a principal; equal sets of visible tools share one catalog."""
-        if scopes is None and (known := self._unscoped.get(surface)) is not None:
+        if (known := self._by_scopes.get((surface, scopes))) is not None:
             return known
         visible = self.visible(surface, scopes)
         key = (surface, tuple(endpoint.id for endpoint in visible))
@@ -53,9 +56,12 @@ class Generation:
         if catalog is None:
             tools = tuple(self._advertised[endpoint.id] for endpoint in visible)
             by_name = MappingProxyType({tool.name: tool for tool in tools})
+            if len(self._catalogs) >= _KEPT:  # a token may hold any subset of the scopes
+                self._catalogs.clear()
             catalog = self._catalogs[key] = Catalog(tools, catalog_digest(tools), by_name)
-        if scopes is None:
-            self._unscoped[surface] = catalog
+        if len(self._by_scopes) >= _KEPT:
+            self._by_scopes.clear()
+        self._by_scopes[surface, scopes] = catalog
         return catalog
 
     def find(self, name: str, surface: str, scopes: frozenset[str] | None) -> Endpoint | None:

@@ -46,7 +46,8 @@ from gateway.surfaces.cli import SURFACE, Misused, read_arguments, take_output
 from gateway.surfaces.console.http import console_routes
 from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
-from gateway.surfaces.principals import Principals, principals_of
+from gateway.surfaces.oauth import oauth_routes
+from gateway.surfaces.principals import Doorman, Principal, Principals
 from gateway.telemetry.log import DriftLog
 from gateway.telemetry.metrics import (
     GUARD,
@@ -127,6 +128,8 @@ class Serving:
             spans=self._spans,
         )
         self._mcp = McpSurface(self.gateway)
+        self._doorman = Doorman(lambda: self.gateway.generation.contract)
+        self._reading_keys: asyncio.Task[None] | None = None
         CatalogSizes(self.registry, lambda: self.gateway.generation)
         LastReload(self.registry, lambda: self.gateway.last_reload)
         self._doors = Doors()
@@ -144,20 +147,25 @@ class Serving:
         await self.client.start()
         await self.projections.start(self.gateway.generation.projections())
         contract = self.gateway.generation.contract
-        limit = contract.gateway.limits.body
-        principals = principals_of(lambda: self.gateway.generation.contract.gateway.auth)
-        tools, admin = Manner(contract.gateway.tools, limit), Manner(contract.gateway.admin, limit)
-        self._listeners["tools"] = HttpListener(tools, listener_server(self._tool_routes(), tools, principals))
+        principals = self._doorman.principals
+        tools, admin = Manner(contract.gateway.tools), Manner(contract.gateway.admin)
+        self._listeners["tools"] = HttpListener(
+            tools, listener_server(self._tool_routes(), tools, principals, wants=Principals.wants)
+        )
         routes = _together(
             admin_routes(self.gateway, self.registry, self.health.states, self.reload), console_routes(self.gateway)
         )
 
         def operators() -> Principals | None:
-            # on loopback whoever runs the host may look; off it metrics ask for a key as tools do
-            return None if admin.listener.listen.loopback else principals()
+            # on loopback whoever runs the host may look; off it, or where scopes are written, a key is asked for
+            asked = not admin.listener.listen.loopback or self.gateway.generation.contract.gateway.admin.scopes
+            return principals() if asked else None
 
-        self._listeners["admin"] = HttpListener(admin, listener_server(routes, admin, operators, principals))
+        self._listeners["admin"] = HttpListener(
+            admin, listener_server(routes, admin, operators, principals, self._admin_wants)
+        )
         await self._listen(self._plan, doors)
+        self._reading_keys = asyncio.create_task(self._doorman.ready())
         return None
 
     async def reload(self) -> Reload:
@@ -175,6 +183,7 @@ class Serving:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
                 await self._mcp.drain()
+        await self._doorman.close()
         await self.projections.close()
         await self.client.close()
         if self._spans is not None:
@@ -209,9 +218,7 @@ class Serving:
     async def _listen(self, plan: Plan, doors: Mapping[str, Sequence[socket.socket]]) -> None:
         contract = plan.generation.contract
         for name, listener in (("tools", contract.gateway.tools), ("admin", contract.gateway.admin)):
-            await self._listeners[name].adopt(
-                listener, contract.gateway.limits.body, doors[name], plan.contexts.get(name)
-            )
+            await self._listeners[name].adopt(listener, doors[name], plan.contexts.get(name))
         await self.relays.adopt(plan.routes, doors)
         self._doors.keep(plan.places)
         self.addresses = {
@@ -223,7 +230,13 @@ class Serving:
         }
 
     def _tool_routes(self) -> Routes:
-        return _together(mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway))
+        oauth = oauth_routes(lambda: self.gateway.generation.contract, self._doorman.principals)
+        return _together(mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway), oauth)
+
+    def _admin_wants(self, _: Principals, principal: Principal) -> Sequence[str]:
+        """What a principal lacks of `gateway.admin.scopes`: all of it is told at once."""
+        wanted = self.gateway.generation.contract.gateway.admin.scopes
+        return () if principal.scopes.issuperset(wanted) else wanted
 
 
 def _together(*parts: Routes) -> Routes:
@@ -356,11 +369,9 @@ class HttpListener:
         self._doors: Sequence[socket.socket] = ()
         self._tls = False
 
-    async def adopt(
-        self, listener: Listener, body_limit: int, doors: Sequence[socket.socket], tls: ssl.SSLContext | None
-    ) -> None:
+    async def adopt(self, listener: Listener, doors: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
         """Answer at these doors from now on; whoever is connected stays so, wherever they came in."""
-        self._manner.listener, self._manner.body_limit = listener, body_limit
+        self._manner.listener = listener
         if doors is self._doors and tls is None and not self._tls:
             return
         before = self._listening

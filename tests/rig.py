@@ -101,7 +101,7 @@ async def backend(answer: Callable[[Received], bytes | Awaitable[bytes] | None] 
 
 def contract_at(folder: Path, text: str, files: Mapping[str, str] | None = None) -> Contract | tuple[Refusal, ...]:
     """Load a contract from text, with files beside it (`projections/…` among them)."""
-    (folder / "projections").mkdir(exist_ok=True)
+    (folder / "projections").mkdir(parents=True, exist_ok=True)
     for name, content in {**(files or {}), "gateway.yaml": text}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ Pure. Of a legacy error body only declared fields are shown, as short plain text
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
@@ -14,7 +15,7 @@ from urllib.parse import quote, quote_plus
 from gateway import json_text
 from gateway.backend.exchange import Answer, NoAnswer, Silence
 from gateway.call.outcome import Code, Failure
-from gateway.contract.model import Backend, DeclaredError, Endpoint
+from gateway.contract.model import Backend, DeclaredError, Endpoint, Rate
 from gateway.json_pointer import follow
 from gateway.schema import Violation
 from gateway.schema.keywords import TYPES
@@ -103,6 +104,25 @@ def unknown_tool(nearest: Sequence[str]) -> Failure:
         Code.UNKNOWN_TOOL,
         "There is no tool of this name." + (f' Did you mean "{nearest[0]}"?' if nearest else " List the tools first."),
         {"nearest": list(nearest)} if nearest else None,
+    )
+
+
+def over_rate(seconds: float, rate: Rate) -> Failure:
+    """This caller has had its calls for now (`limits.per_principal`)."""
+    after = max(1, math.ceil(seconds))
+    return failure(
+        Code.RATE_LIMITED,
+        f"You have made as many calls as you may ({rate}); nothing was sent. Call again in {after} s.",
+        {"retry_after": after},
+    )
+
+
+def too_large(limit: int) -> Failure:
+    """The body of a call is larger than the gateway reads."""
+    return failure(
+        Code.BAD_REQUEST,
+        f"The arguments are larger than the {limit} bytes that the gateway reads; nothing was sent.",
+        status=413,
     )
 
 

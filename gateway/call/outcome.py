@@ -86,6 +86,8 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: What the caller's principal may do; None where the listener has no auth.
     scopes: frozenset[str] | None = None
+    #: Whose calls this one is counted among (`limits.per_principal`); None for code in this process.
+    caller: str | None = None
     #: Whether this surface applies views; the in-process `Gateway.invoke` does not unless asked.
     view: bool = True
     #: Whether the outcome shall hold the full answer too, and the paths that were stripped of it.

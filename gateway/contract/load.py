@@ -180,9 +180,6 @@ def _warn(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
 
 #: Keys that are read and checked, and on which this version does not act: whoever writes one is told so.
 _LATER: tuple[tuple[str, ...], ...] = (
-    ("gateway", "auth", "jwt"),
-    ("gateway", "auth", "oauth"),
-    ("gateway", "limits", "per_principal"),
     ("gateway", "ledger"),
     ("endpoints", "*", "durable"),
     ("endpoints", "*", "tool", "ui"),

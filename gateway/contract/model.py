@@ -61,6 +61,11 @@ __all__ = [
 
 # gateway
 
+SigningAlgorithm = Annotated[
+    Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"],
+    *choice("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"),
+]
+
 
 class TlsFiles(Shape):
     cert: FileName = Field(description="file of the certificate chain, PEM")
@@ -84,6 +89,9 @@ class ToolsListener(Listener):
 
 class AdminListener(Listener):
     listen: Listen = written("127.0.0.1:9090", "`host:port`")
+    scopes: tuple[Scope, ...] = Field(
+        default=(), description="what a principal must hold here; written, it is asked for on loopback too"
+    )
 
 
 class ApiKey(Shape):
@@ -93,15 +101,28 @@ class ApiKey(Shape):
 
 
 class Jwt(Shape):
-    jwks: KeySet = Field(description="file or https URL of the key set")
+    jwks: KeySet = Field(description="file or https URL of the key set; http on loopback")
     issuer: Text = Field(description="the `iss` that a token must have")
     audience: Text = Field(description="the `aud` that a token must have")
-    scopes: Text = Field(default="scope", description="the claim that lists scopes")
+    scopes: Text = Field(
+        default="scope", description="the claim that lists scopes; as `/realm/roles`, a JSON Pointer to it"
+    )
+    algorithms: tuple[SigningAlgorithm, ...] = Field(
+        default=("RS256", "PS256", "ES256", "EdDSA"), description="how a token may be signed"
+    )
+    leeway: Duration = written("30s", "how far the clocks of gateway and issuer may differ")
+    refresh: Duration = written("10m", "how long a key set is kept before it is read again")
+    ca: Maybe[FileName] = Field(
+        default=None, description="file of authorities of the key set's server, PEM; the system's"
+    )
 
 
 class OAuth(Shape):
     resource: Url = Field(description="this gateway's own URL as a protected resource")
     authorization_servers: tuple[Url, ...] = Field(description="who gives out tokens")
+    scopes: Maybe[tuple[Scope, ...]] = Field(
+        default=None, description="scopes that clients are told to ask for; those of every tool"
+    )
 
 
 class Auth(Shape):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
+from gateway import json_text
 from gateway.contract import moved
 from gateway.contract.hooks import import_hook, modules_of
 from gateway.contract.model import Backend, BackendWritten, Gateway, GatewayWritten, Hooks, HooksWritten
@@ -24,6 +26,7 @@ def read_gateway(reading: Reading, written: Json) -> Gateway:
     shape = reading.shape(GatewayWritten, {} if written is None else written, ("gateway",), moved.GATEWAY)
     shape = shape or GatewayWritten()
     _check_keys(reading, shape)
+    _check_tokens(reading, shape)
     folder = _projections_folder(reading, shape.projections)
     settings = {key: getattr(shape, key) for key in GatewayWritten.model_fields}
     return Gateway(**{**settings, "projections": folder, "hooks": _hooks(reading, shape.hooks, folder)})
@@ -41,6 +44,43 @@ def _check_keys(reading: Reading, gateway: GatewayWritten) -> None:
                     f"this is already the {'key' if field == 'sha256' else 'name'} of `keys[{first}]`;"
                     f" give each caller its own, with all its scopes",
                 )
+
+
+def _check_tokens(reading: Reading, gateway: GatewayWritten) -> None:
+    """Tokens can be checked, and nobody is sent to fetch one that nothing takes."""
+    auth, at = gateway.auth, ("gateway", "auth")
+    if auth is None:
+        return
+    if auth.jwt is not None and "://" not in auth.jwt.jwks and (fault := _no_key_set(auth.jwt.jwks)):
+        reading.refuse((*at, "jwt", "jwks"), fault)
+    if auth.jwt is not None and not auth.jwt.algorithms:
+        reading.refuse((*at, "jwt", "algorithms"), "the list is empty; write how tokens are signed, as `[RS256]`")
+    if auth.oauth is None:
+        return
+    if not auth.oauth.authorization_servers:
+        where = (*at, "oauth", "authorization_servers")
+        reading.refuse(where, "the list is empty; write who gives out tokens, as `[https://login.example]`")
+    if auth.jwt is None:
+        reading.refuse((*at, "oauth"), "clients would fetch tokens that nothing here takes; write `auth.jwt` beside it")
+
+
+def _no_key_set(name: str) -> str | None:
+    """What is wrong with a file that should hold public keys; each key is judged once it is read to serve."""
+    with FilePath(name).open("rb") as opened:
+        document = json_text.parse(opened.read(_KEY_SET_LIMIT))
+    keys = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(keys, list) or not any(isinstance(key, dict) for key in keys):
+        return 'the file is no key set; it holds `{"keys": […]}` (RFC 7517)'
+    if any(isinstance(key, dict) and not _PRIVATE_PARTS.isdisjoint(key) for key in keys):
+        return "the file holds a private or shared key; give the gateway the public keys only"
+    if not any(key.get("kty") in ("RSA", "EC", "OKP") for key in keys if isinstance(key, dict)):
+        return "the file holds no public key of the kinds RSA, EC or OKP; name the right file"
+    return None
+
+
+_KEY_SET_LIMIT = 262144
+#: RFC 7518 section 6: what only whoever signs may hold.
+_PRIVATE_PARTS = {"d", "p", "q", "k"}
 
 
 def read_backends(reading: Reading, written: Json, gateway: Gateway) -> dict[str, Backend]:
@@ -85,6 +125,14 @@ def check_listeners(reading: Reading, gateway: Gateway, backends: Mapping[str, B
                 "a listener off loopback needs `gateway.auth`; write it, listen on 127.0.0.1,"
                 " or write `gateway.insecure: true`",
             )
+    admin = gateway.admin
+    if gateway.auth is not None and not admin.listen.loopback and not admin.scopes:
+        reading.warn(
+            ("gateway", "admin"),
+            "whoever may call a tool may also use this listener; write `gateway.admin.scopes`, or listen on 127.0.0.1",
+        )
+    if gateway.auth is None and admin.scopes and not reading.faulted(("gateway",)):
+        reading.refuse(("gateway", "admin", "scopes"), "nobody holds a scope without `gateway.auth`; write it")
 
 
 def _projections_folder(reading: Reading, name: str | None) -> str | None:

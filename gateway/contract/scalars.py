@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Annotated, Any, NoReturn
+from urllib.parse import urlsplit
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -155,11 +156,24 @@ def _path(value: str, info: ValidationInfo) -> FilePath:
 
 
 def _key_set(value: Any, info: ValidationInfo) -> Any:
-    if isinstance(value, str) and value.startswith("https://"):
-        return value
-    if isinstance(value, str) and "://" in value:
+    if not isinstance(value, str) or "://" not in value:
+        return _file(value, info)
+    if not _key_set_url(value):
         refuse(Malformed("the URL of a key set starts with `https://`; write it so, or name a file"), value)
-    return _file(value, info)
+    return value
+
+
+def _key_set_url(value: str) -> bool:
+    """Whether keys can be trusted that come from there: over TLS, or without leaving the host."""
+    try:
+        parts = urlsplit(value)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if not value.isascii() or not value.isprintable() or " " in value or "#" in value or "@" in parts.netloc:
+        return False
+    on_loopback = values.Address(host or "", port or 0).loopback
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and on_loopback))
 
 
 def _ledger(value: str) -> Any:

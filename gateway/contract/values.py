@@ -49,6 +49,10 @@ class Rate:
     count: int
     seconds: float
 
+    def __str__(self) -> str:
+        """As it is written: `100/s`."""
+        return f"{self.count}/" + next(unit for unit, long in _SECONDS.items() if long == self.seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class Malformed:

@@ -9,12 +9,12 @@ from typing import Any
 from aiohttp import web
 
 from gateway import json_text
-from gateway.call.failure import failure
+from gateway.call.failure import failure, too_large
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.catalog.advertise import Advertised
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Catalog
-from gateway.surfaces.http import Handler, Routes, json_response, problem, read_body, scopes_of, too_large
+from gateway.surfaces.http import Handler, Routes, caller_of, json_response, problem, read_body, scopes_of
 
 SURFACE = "agent"
 PREFIX = "/agent/tools/"
@@ -94,9 +94,7 @@ def _calling(gateway: Gateway) -> Handler:
         generation, scopes = gateway.generation, scopes_of(request)
         limit = generation.contract.gateway.limits.body
         body = await read_body(request, limit)
-        if body is None:
-            return too_large(limit)
-        arguments = json_text.parse(body) if body.strip() else {}
+        arguments = None if body is None else json_text.parse(body) if body.strip() else {}
         call_id = request.headers.get("X-Tool-Call-Id", "")
         call = Call(
             request.path[len(PREFIX) :],
@@ -105,12 +103,18 @@ def _calling(gateway: Gateway) -> Handler:
             call_id if _CALL_ID(call_id) else new_call_id(),
             {name.lower(): value for name, value in request.headers.items()},
             scopes,
+            caller=caller_of(request),
         )
-        if isinstance(arguments, dict):
+        if body is None:
+            outcome = gateway.refuse(call, too_large(limit), generation)
+        elif isinstance(arguments, dict):
             outcome = await gateway.run(call, generation)
         else:
             outcome = gateway.refuse(call, failure(Code.BAD_REQUEST, _why_no_arguments(arguments)), generation)
-        return _response(outcome, generation.catalog(SURFACE, scopes))
+        response = _response(outcome, generation.catalog(SURFACE, scopes))
+        if body is None:  # the rest of it is not read
+            response.force_close()
+        return response
 
     return call_tool
 
@@ -124,6 +128,8 @@ def _why_no_arguments(body: Any) -> str:
 def _response(outcome: Outcome, catalog: Catalog) -> web.Response:
     headers = {_CATALOG_HEADER: catalog.digest, "X-Tool-Call-Id": outcome.call.call_id}
     if outcome.failure is not None:
+        if isinstance(after := outcome.failure.details.get("retry_after"), int):
+            headers["Retry-After"] = str(after)
         return json_response(outcome.envelope(), outcome.failure.status, headers)
     if outcome.media_type is not None:
         # A file as it is. A browser takes it for nothing else, and runs nothing of what a backend wrote as a page.

@@ -5,20 +5,22 @@ On aiohttp's low-level server: a table of paths, no middleware. Knows no contrac
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
 
 from gateway import json_text
 from gateway.contract.model import Listener
-from gateway.surfaces.principals import Principals
+from gateway.surfaces.principals import Principal, Principals, Stranger
 
 log = logging.getLogger("toolview.http")
 
@@ -27,7 +29,11 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 #: RFC 9110 section 7.2, read as a whole, so that nothing hides behind a bracket or a port.
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]*?)\.?)(?::[0-9]*)?").fullmatch
 
-_SCOPES = web.RequestKey("scopes", frozenset)
+_PRINCIPAL = web.RequestKey("principal", Principal)
+#: Whom calls are counted for where nobody has to prove who they are: all such callers together.
+ANYONE = "anyone"
+#: What a principal would have to hold to be let in; empty where they may go on.
+Wants = Callable[[Principals, Principal], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,6 @@ class Manner:
     """How a listener behaves just now: a reload gives it another `Listener`, its end makes it part with everybody."""
 
     listener: Listener
-    body_limit: int
     #: Each answer is the last one on its connection.
     leaving: bool = False
     _gate: _Gate | None = None
@@ -71,11 +76,28 @@ def listener_server(
     manner: Manner,
     principals: Callable[[], Principals | None] = lambda: None,
     keyed: Callable[[], Principals | None] = lambda: None,
+    wants: Wants = lambda _, principal: (),
 ) -> web.Server:
     """The protocol factory of one listener; where there are `principals`, a request must carry the key of one.
 
     For the routes that are `keyed` it must be the key of one of those; on the others they do not matter.
     """
+
+    async def admitted(request: web.BaseRequest, known: Principals) -> web.Response | None:
+        """None where the request may go on, with its principal noted."""
+        authorization = request.headers.getall("Authorization", ())
+        found: Principal | Stranger | None = known.of(authorization)
+        if found is None:
+            found = await known.introduce(authorization)
+        if isinstance(found, Principal):
+            request[_PRINCIPAL] = found
+        elif request.path not in routes.public:
+            return _turned_away(found, known)
+        else:
+            request[_PRINCIPAL] = _NOBODY
+            return None
+        wanted = wants(known, found)
+        return None if not wanted or request.path in routes.public else _insufficient(wanted, known)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         response = await answer(request)
@@ -89,21 +111,15 @@ def listener_server(
         known = principals()
         if known is None and request.path in routes.keyed:
             known = keyed()
-        if known is not None:
-            principal = known.of(request.headers.getall("Authorization", ()))
-            if principal is None and request.path not in routes.public:
-                return _unauthenticated()
-            request[_SCOPES] = frozenset() if principal is None else principal.scopes
+        if known is not None and (refused := await admitted(request, known)) is not None:
+            return refused
         handlers = routes.find(request.path)
         if handlers is None:
-            return problem(404, "not_found", "There is nothing under this path.")
+            return nothing_there()
         handler = handlers.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
             allowed = ", ".join(sorted({*handlers, "HEAD"} if "GET" in handlers else handlers))
             return problem(405, "method_not_allowed", f"This path answers {allowed}.", headers={"Allow": allowed})
-        length = request.content_length
-        if length is not None and length > manner.body_limit:
-            return too_large(manner.body_limit)
         try:
             return await handler(request)
         except web.HTTPException:
@@ -114,12 +130,19 @@ def listener_server(
             log.exception("a listener failed to answer")
             return problem(500, "internal_error", "The gateway failed to answer; its log says why.")
 
-    return web.Server(handle, handler_cancellation=True, access_log=None)
+    return _Server(handle, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE)
 
 
 def scopes_of(request: web.BaseRequest) -> frozenset[str] | None:
     """What the principal of a request may do; None where nobody has to prove who they are."""
-    return request.get(_SCOPES)
+    principal = request.get(_PRINCIPAL)
+    return None if principal is None else principal.scopes
+
+
+def caller_of(request: web.BaseRequest) -> str:
+    """Whose calls a request's are, for the log and for limits."""
+    principal = request.get(_PRINCIPAL)
+    return ANYONE if principal is None else principal.name
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
@@ -129,13 +152,19 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
     content = request.content
     if content.is_eof() and content.total_bytes <= limit:  # it came with the head: nothing to wait for
         return content.read_nowait()
+    if (request.content_length or 0) > limit:
+        return None
     parts: list[bytes] = []
     size = 0
-    async for part in request.content.iter_any():
-        size += len(part)
-        if size > limit:
-            return None
-        parts.append(part)
+    try:
+        async with asyncio.timeout(_BODY_PATIENCE):
+            async for part in content.iter_any():
+                size += len(part)
+                if size > limit:
+                    return None
+                parts.append(part)
+    except TimeoutError:  # whoever sends so slowly holds a place for nothing
+        raise web.RequestPayloadError("the body did not come in time") from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -162,10 +191,43 @@ def problem(status: int, code: str, message: str, headers: Mapping[str, str] | N
     return json_response({"error": code, "message": message}, status, headers)
 
 
-def _unauthenticated() -> web.Response:
-    """RFC 9110 section 11.6.1; nothing is said of whether a key was there or why it is none."""
-    message = "This listener wants `Authorization: Bearer` with a key that the gateway knows."
-    return problem(401, "unauthenticated", message, headers={"WWW-Authenticate": "Bearer"})
+def nothing_there() -> web.Response:
+    """404, for whatever reason a path answers nothing."""
+    return problem(404, "not_found", "There is nothing under this path.")
+
+
+#: Seconds for a body that is sent slowly, and for a connection on which nothing comes.
+_BODY_PATIENCE = 60.0
+_IDLE = 75.0
+
+_NOBODY = Principal("nobody", frozenset())
+
+
+def _turned_away(stranger: Stranger, known: Principals) -> web.Response:
+    """RFC 9110 section 11.6.1; of a key or token nothing is said but that it was not taken (RFC 6750 section 3.1)."""
+    if stranger is Stranger.UNCHECKED:
+        message = "The gateway has not had the keys to check a token with; its log says why. Try again later."
+        return problem(503, "keys_unavailable", message, headers={"Retry-After": "10"})
+    told = () if stranger is Stranger.SILENT else (("error", "invalid_token"),)
+    message = "This listener wants `Authorization: Bearer` with a key or token that the gateway knows."
+    return problem(401, "unauthenticated", message, {"WWW-Authenticate": _challenge(known, known.scopes, *told)})
+
+
+def _insufficient(wanted: Sequence[str], known: Principals) -> web.Response:
+    """RFC 6750 section 3.1: the scopes are named all at once, so that a client asks for them once."""
+    message = "Whoever holds this key or token may do nothing here; the scopes are named in `WWW-Authenticate`."
+    challenge = _challenge(known, wanted, ("error", "insufficient_scope"))
+    return problem(403, "insufficient_scope", message, {"WWW-Authenticate": challenge})
+
+
+def _challenge(known: Principals, scopes: Sequence[str], *told: tuple[str, str]) -> str:
+    """MCP's authorization text, "Protected Resource Metadata Discovery" and "Scope Challenge Handling"."""
+    parts = list(told)
+    if known.metadata is not None:
+        if scopes:
+            parts.append(("scope", " ".join(scopes)))
+        parts.append(("resource_metadata", known.metadata))
+    return "Bearer" + ("" if not parts else " " + ", ".join(f'{name}="{value}"' for name, value in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +288,34 @@ def _is_loopback(host: str) -> bool:
 def _host_name(host: str) -> str:
     found = _HOST(host.strip().lower())
     return "" if found is None else found[1] or found[2]
+
+
+class _Protocol(web.RequestHandler):
+    """aiohttp's, but that whatever its parser refuses is answered in the listener's one shape."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """What is no HTTP is said without the words it held; they may be a key, and they are a stranger's."""
+        super().handle_error(request, status, exc, message)  # logs it, and gives up where an answer has begun
+        if status == 500:
+            answer = problem(500, "internal_error", "The gateway failed to answer; its log says why.")
+        elif isinstance(exc, LineTooLong):
+            answer = problem(431, "head_too_large", "A line of the request's head is longer than the gateway reads.")
+        else:
+            answer = problem(400, "bad_request", "This is no HTTP request that the gateway can read.")
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    """aiohttp's low-level server with our protocol."""
+
+    def __call__(self) -> web.RequestHandler:
+        return _Protocol(self, loop=self._loop, **self._kwargs)

@@ -60,6 +60,8 @@ class CallLog:
             "view_bytes": outcome.view_bytes,
             "seconds": round(outcome.duration, 6),
         }
+        if outcome.call.caller is not None:
+            facts["caller"] = outcome.call.caller
         if (trace_id := TRACE_ID.get()) is not None:
             facts["trace_id"] = trace_id
         if failure is not None:

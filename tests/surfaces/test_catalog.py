@@ -334,7 +334,9 @@ async def test_without_a_known_key_everything_but_the_public_is_401(tmp_path: Pa
                 ("GET", "/nothing"),
             ):
                 status, said, body = await get(address, path, headers, method)
-                assert (status, said["www-authenticate"], said["content-type"]) == (401, "Bearer", "application/json")
+                assert (status, said["content-type"]) == (401, "application/json")
+                # whether something was sent is all that is told
+                assert said["www-authenticate"] == ('Bearer error="invalid_token"' if headers else "Bearer")
                 if method != "HEAD":
                     told.add(body)
         assert len(told) == 1

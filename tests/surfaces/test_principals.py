@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from gateway.contract.model import ApiKey, Auth
-from gateway.surfaces.principals import Principals, principals_of
+from gateway.contract.model import ApiKey, Auth, Contract
+from gateway.surfaces.principals import Doorman, Principals, metadata_url
 
 
 def key(name: str, secret: str, *scopes: str) -> ApiKey:
@@ -56,16 +58,32 @@ def test_auth_without_keys_lets_nobody_in() -> None:
 
 
 def test_a_changed_contract_changes_who_may_speak() -> None:
-    served: list[Auth | None] = [None]
-    current = principals_of(lambda: served[0])
-    assert current() is None
-    served[0] = Auth(keys=(key("ann", "k-ann"),))
-    first = current()
+    def contract(auth: Auth | None) -> Contract:
+        return cast("Contract", SimpleNamespace(gateway=SimpleNamespace(auth=auth), endpoints={}))
+
+    served = [contract(None)]
+    doorman = Doorman(lambda: served[0])
+    assert doorman.principals() is None
+    served[0] = contract(Auth(keys=(key("ann", "k-ann"),)))
+    first = doorman.principals()
     assert first is not None
-    assert first is current()
-    served[0] = Auth(keys=(key("bob", "k-bob"),))
-    second = current()
+    assert first is doorman.principals()
+    served[0] = contract(Auth(keys=(key("bob", "k-bob"),)))
+    second = doorman.principals()
     assert second is not None
     assert second.of(["Bearer k-ann"]) is None
-    served[0] = None
-    assert current() is None
+    served[0] = contract(None)
+    assert doorman.principals() is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "url"),
+    [
+        ("https://gw.example", "https://gw.example/.well-known/oauth-protected-resource"),
+        ("https://gw.example/", "https://gw.example/.well-known/oauth-protected-resource"),
+        ("https://gw.example:8443/mcp", "https://gw.example:8443/.well-known/oauth-protected-resource/mcp"),
+        ("https://gw.example/a/b", "https://gw.example/.well-known/oauth-protected-resource/a/b"),
+    ],
+)
+def test_metadata_stand_between_a_resources_host_and_path(resource: str, url: str) -> None:
+    assert metadata_url(resource) == url

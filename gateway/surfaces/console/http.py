@@ -23,7 +23,7 @@ from gateway.contract.model import Backend, Endpoint
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import CONSOLE, TOOL_SURFACES, Generation
 from gateway.surfaces.console import panes
-from gateway.surfaces.http import Handler, Routes, json_response, problem, read_body, scopes_of, too_large
+from gateway.surfaces.http import Handler, Routes, caller_of, json_response, problem, read_body, scopes_of, too_large
 
 #: The page's own files: each is asked for by the page, and none holds anything of the contract.
 _FILES = {
@@ -158,7 +158,9 @@ def _trying(gateway: Gateway) -> Handler:
         tool, arguments = asked["tool"], asked["arguments"]
         if not isinstance(tool, str) or not isinstance(arguments, dict):
             return problem(400, "bad_request", "`tool` is a name, and `arguments` is an object.")
-        call = Call(tool, arguments, CONSOLE, new_call_id(), scopes=scopes_of(request), keep=True)
+        call = Call(
+            tool, arguments, CONSOLE, new_call_id(), scopes=scopes_of(request), caller=caller_of(request), keep=True
+        )
         outcome = await gateway.run(call, generation)
         if outcome.full_bytes + outcome.view_bytes <= _ASIDE and len(outcome.full or b"") <= _ASIDE:
             return json_response(tried(outcome, generation))

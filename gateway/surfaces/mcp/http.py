@@ -15,7 +15,7 @@ from aiohttp import web
 from gateway.call.outcome import Call
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import Generation
-from gateway.surfaces.http import Routes, read_body, scopes_of
+from gateway.surfaces.http import Routes, caller_of, read_body, scopes_of
 from gateway.surfaces.mcp import answers, wire
 from gateway.surfaces.mcp.answers import Listing
 from gateway.surfaces.mcp.server import SURFACE, Answered, McpServer
@@ -58,7 +58,9 @@ class McpSurface:
         limit: int = generation.contract.gateway.limits.body
         body = await _body(request, limit)
         if isinstance(body, Refusal):
-            return _json(answers.error(body), body.status)
+            refused = _json(answers.error(body), body.status)
+            refused.force_close()  # the rest of the body is not read
+            return refused
         scopes = self._scopes_of(request)
         listing = self._server.listing(generation, scopes)
         message = wire.read(body, request.headers, listing.mirrored)
@@ -88,6 +90,7 @@ class McpSurface:
             message.call_id or new_call_id(),
             headers,
             scopes,
+            caller=caller_of(request),
         )
         # In the handshake era a broken connection SHOULD NOT be read as a cancellation; in the modern era it is one.
         note = None if stream is None else stream.note

@@ -168,10 +168,10 @@ SILENCE = always(lambda call: Outcome(call, call.tool, None))
 
 
 @asynccontextmanager
-async def served(gateway: Gateway, body_limit: int = 100_000) -> AsyncIterator[str]:
+async def served(gateway: Gateway) -> AsyncIterator[str]:
     """The surface on a real socket, behind the listener's own checks; gives its URL."""
     listener = Listener.model_validate({"listen": "127.0.0.1:8081"})  # says who may speak; the port is any free one
-    server = listener_server(mcp_routes(McpSurface(gateway)), Manner(listener, body_limit))
+    server = listener_server(mcp_routes(McpSurface(gateway)), Manner(listener))
     listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/mcp"
