@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ WORDS = {"type": "t", "properties": {"$ref": "r"}, "default": [1], "required": T
 
 CONTRACT = """
     version: 1
-    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}, mcp: {instructions: INSTRUCTIONS}, limits: {body: 200KiB}}
+    gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}, mcp: {instructions: INSTRUCTIONS, progress: 5ms}, limits: {body: 200KiB}}
     backends: {b: {url: URL}}
     schemas:
       Node: {type: object, properties: {name: {type: string}, kids: {type: array, items: {$ref: "#/schemas/Node"}}}}
@@ -118,6 +120,8 @@ CONTRACT = """
             zone: {type: integer, x-mcp-header: Zone}
         output: {$ref: "#/schemas/Empty"}
         tool: {name: in_headers}
+      slow: {request: "GET /slow/{who}", description: Waits., input: {type: object, required: [who], properties: {who: {type: string}}}, output: {$ref: "#/schemas/Empty"}}
+      release: {request: "POST /release/{who}", description: Ends it., input: {type: object, required: [who], properties: {who: {type: string}}}, output: {$ref: "#/schemas/Empty"}}
       silent: {request: GET /silent, description: Says nothing., tool: {name: silent}}
       image: {request: GET /image, description: A picture., kind: media, tool: {name: picture}}
       sound: {request: GET /sound, description: A sound., kind: media, tool: {name: sound}}
@@ -186,6 +190,7 @@ CALLS = [
     Odd("default_beside_ref", {}, {}),
     Odd("in_headers", {"region": "Zürich", "zone": 7}, {}),
     Odd("bulk_199", {"q": "x"}, {}),
+    Odd("release", {"who": "nobody"}, {}),
     Odd("silent", {}, None, ()),
     Odd("picture", {}, None, ("image",)),
     Odd("sound", {}, None, ("audio",)),
@@ -194,20 +199,36 @@ CALLS = [
     Odd("parts", {}, None, ("text", "image", "resource")),
     Odd("fails", {}, None),
 ]
-NAMES = sorted({call.tool for call in CALLS} | set(BULK))
+#: `slow` answers once its caller has called `release`, so whoever waits for it must hear of it meanwhile.
+NAMES = sorted({call.tool for call in CALLS} | {"slow", *BULK})
 
 
-def answer(request: Received) -> bytes:
-    path = request.target.partition("?")[0]
-    if path.startswith("/wide/"):
-        return http(b'{"id":%d,"price":0.40}' % BIG)
-    return ANSWERS.get(path, http({}))
+class Answers:
+    """What the backend answers."""
+
+    def __init__(self) -> None:
+        self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def __call__(self, request: Received) -> bytes | Awaitable[bytes]:
+        path = request.target.partition("?")[0]
+        _, first, who = (*path.split("/"), "", "")[:3]
+        if first == "wide":
+            return http(b'{"id":%d,"price":0.40}' % BIG)
+        if first == "slow":
+            return self._slow(who)
+        if first == "release":
+            self._released[who].set()
+        return ANSWERS.get(path, http({}))
+
+    async def _slow(self, who: str) -> bytes:
+        await self._released[who].wait()
+        return http({})
 
 
 @asynccontextmanager
 async def served_odd(folder: Path) -> AsyncIterator[tuple[str, Backend]]:
     """The gateway with all its listeners; gives the URL of its MCP surface, and the backend."""
-    async with backend(answer) as behind:
+    async with backend(Answers()) as behind:
         bulk = "".join(_BULK.format(name=name) for name in BULK)
         contract = accepted(folder, CONTRACT.replace("URL", behind.url).replace("BULK\n", bulk))
         async with serving(contract) as served:

@@ -18,7 +18,7 @@ from tests.surfaces.mcp.odd import BIG, CALLS, INSTRUCTIONS, NAMES, served_odd
 
 Json = Any
 Mode = Literal["auto", "legacy"]
-NAMED = [f"{call.tool}={json.dumps(call.arguments)}" for call in CALLS] + ["nope={}"]
+NAMED = [f"{call.tool}={json.dumps(call.arguments)}" for call in CALLS] + ["nope={}", "slow"]
 
 
 @pytest.fixture
@@ -62,7 +62,20 @@ def python_2(mode: Mode) -> Callable[[str], Awaitable[Json]]:
             with pytest.raises(MCPError, match="Unknown tool: nope") as raised:
                 await client.call_tool("nope", {})
             results["nope"] = {"thrown": str(raised.value), "code": raised.value.code}
-            said = {"version": client.protocol_version, "instructions": client.instructions}
+            heard: list[float] = []
+            released: list[asyncio.Task[Json]] = []
+            who = {"who": f"python-2-{mode}"}
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                heard.append(progress)
+                if len(heard) == 1:
+                    # Apart, since some versions read nothing while they wait for this function.
+                    released.append(asyncio.create_task(client.call_tool("release", who)))
+
+            slow = await client.call_tool("slow", who, progress_callback=hear)
+            await released[0]
+            results["slow"] = slow.model_dump(mode="json", by_alias=True, exclude_none=True)
+            said = {"heard": heard, "version": client.protocol_version, "instructions": client.instructions}
             return {"tools": tools, "results": results, **said}
 
     return ran
@@ -101,6 +114,10 @@ def faults(name: str, said: Json) -> list[str]:
             right = right and not result["isError"] and json.loads(result["content"][0]["text"]) == call.answer
         if not right:
             found.append(f"{call.tool}: {json.dumps(result)[:300]}")
+    if (heard := said.get("heard")) is not None and (not heard or heard != sorted(set(heard))):
+        found.append(f"progress: {heard}")
+    if results.get("slow", {"structuredContent": {}}).get("structuredContent") != {}:
+        found.append(f"slow: {results['slow']}")
     # Inspector looks a tool up in the list before it calls it.
     if results["nope"].get("code") != (5 if name.startswith("Inspector") else -32602):
         found.append(f"an unknown tool: {results['nope']}")
@@ -128,6 +145,7 @@ async def test_every_client_lists_and_calls_every_odd_tool(odd: tuple[str, Backe
     assert {name: each.get("version") for name, each in told.items()} == {
         name: version for name, (_, version) in clients.items()
     }
+    assert [name for name, each in told.items() if "heard" not in each] == ["Inspector", "Inspector, handshake"]
     assert {each["instructions"] for each in told.values() if "version" in each} == {INSTRUCTIONS}
     # What reached the backend is what each client said, defaults included.
     targets = [request.target for request in behind.received]

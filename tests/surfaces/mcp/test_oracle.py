@@ -22,6 +22,7 @@ from tests.surfaces.mcp.odd import CALLS, served_odd
 
 Json = Any
 REVISIONS = KNOWN_PROTOCOL_VERSIONS
+_ACCEPT = "application/json, text/event-stream"
 INFO = {"name": "t", "version": "1"}
 _CODES = {
     wire.PARSE_ERROR, wire.INVALID_REQUEST, wire.METHOD_NOT_FOUND, wire.INVALID_PARAMS,
@@ -70,20 +71,24 @@ class Speaker:
         return self.revision in MODERN_PROTOCOL_VERSIONS
 
     async def ask(self, method: str, params: Json = None, id: Json = 7, **headers: str) -> Spoken:
-        given = {"MCP-Protocol-Version": self.revision}
+        body, given = self.request(method, params, id)
+        return await self.post(body, {**given, **{name.replace("_", "-"): value for name, value in headers.items()}})
+
+    def request(self, method: str, params: Json = None, id: Json = 7) -> tuple[Json, dict[str, str]]:
+        given = {"Accept": _ACCEPT, "MCP-Protocol-Version": self.revision}
         if self.modern:
             meta = {wire.VERSION_KEY: self.revision, wire.CAPABILITIES_KEY: {}}
-            params = {**(params or {}), "_meta": meta} if isinstance(params or {}, dict) else params
+            params = {**(params or {}), "_meta": {**meta, **(params or {}).get("_meta", {})}}
             given |= {"Mcp-Method": method}
             named = next((params[key] for key in ("name", "uri") if isinstance(params.get(key), str)), None)
             given |= {"Mcp-Name": named} if named is not None else {}
             given |= mirrored(method, params)
         body = {"jsonrpc": "2.0", "id": id, "method": method, **({} if params is None else {"params": params})}
-        return await self.post(body, {**given, **{name.replace("_", "-"): value for name, value in headers.items()}})
+        return body, given
 
     async def post(self, body: Json, headers: Mapping[str, str]) -> Spoken:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+        given = {"Content-Type": "application/json", "Accept": _ACCEPT, **headers}
         async with self.session.post(self.url, data=raw, headers=given) as response:
             text = await response.text()
             if response.content_type == "text/event-stream":
@@ -247,6 +252,22 @@ async def test_every_call_of_an_odd_tool(speaker: Speaker) -> None:
         assert result.get("structuredContent") == call.answer
         assert tuple(block["type"] for block in result["content"]) == call.blocks
         assert result["isError"] is (call.tool == "fails")
+
+
+async def test_every_note_of_progress(speaker: Speaker) -> None:
+    who = {"who": f"judge-{speaker.revision}"}
+    for token in (0, "", "t"):
+        asked = {"name": "slow", "arguments": who, "_meta": {"progressToken": token}}
+        body, headers = speaker.request("tools/call", asked)
+        async with speaker.session.post(speaker.url, json=body, headers=headers) as response:
+            first = await response.content.readuntil(b"\n\n")
+            await speaker.ask("tools/call", {"name": "release", "arguments": who})
+            text = (first + await response.read()).decode()
+        spoken = Spoken(response.status, body, tuple(events(text)))
+        assert len(spoken.messages) > 1
+        assert {note["params"]["progressToken"] for note in spoken.messages[:-1]} == {token}
+        assert judged(spoken, speaker.revision)["result"]["structuredContent"] == {}
+        who = {"who": who["who"] + "x"}
 
 
 async def test_arguments_that_do_not_fit_are_a_tool_error(speaker: Speaker) -> None:

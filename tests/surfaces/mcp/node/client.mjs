@@ -7,7 +7,7 @@ const client = new Client({ name: "toolview-test", version: "1.0.0" });
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const { tools } = await client.listTools(); // compiles every outputSchema
 const results = {};
-for (const named of names) {
+for (const named of names.filter((name) => name !== "slow")) {
   const [, name, given] = named.match(/^([^=]*)=?(.*)$/s); // `tool` or `tool={"its": "arguments"}`
   try {
     results[name] = await client.callTool({ name, arguments: JSON.parse(given || "{}") }); // validates structuredContent
@@ -15,5 +15,16 @@ for (const named of names) {
     results[name] = { thrown: error.message, code: error.code };
   }
 }
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results }));
+const heard = [];
+if (names.includes("slow")) {
+  // Its answer comes once it was released, which is done when the first note of progress is heard.
+  const who = { who: `sdk-${process.pid}` };
+  let released;
+  const onprogress = ({ progress }) => {
+    if (heard.push(progress) === 1) released = client.callTool({ name: "release", arguments: who });
+  };
+  results.slow = await client.callTool({ name: "slow", arguments: who }, undefined, { onprogress });
+  await released;
+}
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard }));
 await client.close();

@@ -6,7 +6,7 @@ const client = new Client({ name: "toolview-test", version: "1.0.0" }, { version
 await client.connect(new StreamableHTTPClientTransport(new URL(url)));
 const { tools } = await client.listTools();
 const results = {};
-for (const named of names) {
+for (const named of names.filter((name) => name !== "slow")) {
   const [, name, given] = named.match(/^([^=]*)=?(.*)$/s);
   try {
     results[name] = await client.callTool({ name, arguments: JSON.parse(given || "{}") });
@@ -14,6 +14,16 @@ for (const named of names) {
     results[name] = { thrown: error.message, code: error.code };
   }
 }
+const heard = [];
+if (names.includes("slow")) {
+  const who = { who: `client-${process.pid}` };
+  let released;
+  const onprogress = ({ progress }) => {
+    if (heard.push(progress) === 1) released = client.callTool({ name: "release", arguments: who });
+  };
+  results.slow = await client.callTool({ name: "slow", arguments: who }, { onprogress });
+  await released;
+}
 const said = { version: client.getNegotiatedProtocolVersion(), instructions: client.getInstructions() };
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, ...said }));
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard, ...said }));
 await client.close();

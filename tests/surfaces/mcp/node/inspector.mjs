@@ -4,7 +4,7 @@ import { runCli } from "./node_modules/@modelcontextprotocol/inspector/clients/c
 
 const [era, url, scratch, ...names] = process.argv.slice(2);
 const results = {};
-for (const named of names) {
+for (const named of names.filter((name) => name !== "slow")) {
   const [, name, given] = named.match(/^([^=]*)=?(.*)$/s);
   const output = `${scratch}/${Object.keys(results).length}.json`;
   const command = ["--server-url", url, "--transport", "http", "--protocol-era", era, "--format", "json", "-q"];
