@@ -320,10 +320,11 @@ async def test_what_is_no_request_is_an_error_without_an_id(speaker: Speaker, bo
 @pytest.mark.parametrize(
     ("body", "headers", "status"),
     [
+        (b" " * 300_000, {}, 413),
         (b"{}", {"Content-Type": "text/plain"}, 415),
         (b"{}", {"Accept": "text/html"}, 406),
     ],
-    ids=["not JSON", "JSON is not accepted"],
+    ids=["too large", "not JSON", "JSON is not accepted"],
 )
 async def test_what_is_not_read_is_an_error_too(
     speaker: Speaker, body: bytes, headers: dict[str, str], status: int
@@ -333,12 +334,6 @@ async def test_what_is_not_read_is_an_error_too(
     assert spoken.status == status
     assert message["id"] is None
     assert mcp_types.JSONRPCError.model_validate(message).error.code == wire.INVALID_REQUEST
-
-
-async def test_a_body_that_is_too_large_is_no_message_of_the_protocol(speaker: Speaker) -> None:
-    spoken = await speaker.post(b" " * 300_000, {"MCP-Protocol-Version": speaker.revision})
-    assert spoken.status == 413  # the listener's answer: nobody has looked whether it was a message
-    assert spoken.messages[0]["error"] == "body_too_large"
 
 
 async def test_notifications_are_taken_without_a_word(speaker: Speaker) -> None:
