@@ -17,6 +17,8 @@ Piece = bytes | memoryview
 
 #: A head longer than this is not followed; it is relayed all the same.
 LONGEST_HEAD = 65536
+#: A client that sends more requests than this without waiting for an answer is not followed: each costs memory here.
+MOST_WAITING = 1024
 _LONGEST_LINE = 8192
 #: So much is looked at in one step where a head or a chunk size is expected.
 _PIECE = 2048
@@ -120,6 +122,12 @@ class Watch:
     def answer_begun(self) -> bool:
         """The client has seen a part of the answer it waits for."""
         return not self.answers.at_boundary
+
+    def asked(self, exchange: _Exchange) -> None:
+        """A request went to the backend."""
+        self.waiting.append(exchange)
+        if len(self.waiting) > MOST_WAITING:
+            self.give_up()
 
     def refused(self, method: bytes, target: bytes, status: int) -> None:
         """The relay answered a request that was not sent on."""
@@ -338,7 +346,7 @@ class Requests(_Messages):
             if found and found.end() == size and found.lastindex == _EMPTY_LINE:
                 self.heads += 1
                 self._counted = size
-                self._watch.waiting.append((line[0], line[1], size, monotonic()))
+                self._watch.asked((line[0], line[1], size, monotonic()))
                 return
         super().take(data)
 
@@ -348,8 +356,9 @@ class Requests(_Messages):
         if not version.startswith(b"HTTP/1."):
             self._watch.give_up()
             return
-        self._watch.waiting.append((method, target, self._counted, monotonic()))
-        self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
+        self._watch.asked((method, target, self._counted, monotonic()))
+        if not self._watch.is_opaque:
+            self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
 
     def over(self) -> None:
         # An answer may be over before its request; the request then has no exchange to add its size to.

@@ -67,6 +67,8 @@ _OPAQUE = {
     "a strange length": [client(b"POST / HTTP/1.1\r\nContent-Length: 0x1\r\n\r\n")],
     "a strange coding": [client(b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n")],
     "a strange chunk": [client(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")],
+    "more requests than anybody waits for, in one piece": [client(b"GET / HTTP/1.1\r\n\r\n" * 1025)],
+    "more requests than anybody waits for, piece by piece": [client(b"GET / HTTP/1.1\r\n\r\n")] * 1025,
     "a head without end": [client(b"GET /" + b"x" * 70_000)],
     "an answer nobody asked for": [client(_GET), server(_OK + _OK)],
     "an answer that is no HTTP": [client(_GET), server(b"\x00\x01\x02\x03 \r\n\r\n")],
