@@ -51,10 +51,8 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _command(argv: Sequence[str] | None) -> int:
-    arguments, rest = _parser().parse_known_args(argv)
-    if rest and arguments.command is not _call:
-        _parser().error(f"unrecognized arguments: {' '.join(rest)}")
-    code: int = arguments.command(arguments, rest)
+    arguments = _parser().parse_args(argv)
+    code: int = arguments.command(arguments, getattr(arguments, "words", []))
     return code
 
 
@@ -111,8 +109,15 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--compact", action="store_true", help="the compact list, as /v1/tools?view=compact answers it")
     call = command("call", _call, "call a tool: its answer on stdout, a failure on stderr")
     call.add_argument(
-        "tool", help="the tool's name; then --key value …, --json '{…}', or - for JSON on stdin; --output FILE"
+        "tool", help="the tool's name; then --key value …, --json '{…}' or - for JSON on stdin; --help tells its flags"
     )
+    call.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    mock = command("mock", _mock, "stand where a backend will be, and answer from the contract's examples")
+    mock.add_argument("--backend", metavar="NAME", help="only this one of the backends")
+    mock.add_argument("--listen", metavar="HOST:PORT", help="where to stand; else where the contract has the backend")
+    completion = command("completion", _completion, "print the completion script of a shell")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish", "words"], help="`words` is what the scripts call")
+    completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     demo = command("demo", _demo, "start the demo API and the gateway beside it, and print what to try")
     snapshot = command("snapshot", _snapshot, "print what consumers rely on, as one text to keep and compare")
     diff = command("diff", _diff, "tell what changed between two contracts or snapshots, and whom it breaks")
@@ -127,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     lint.add_argument("--rules", action="store_true", help="print every rule with its reason and repair, and stop")
     command("schema", _schema, "print the JSON Schema of the contract file, for editors")
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
-    for added in (serve, check, tools, snapshot, lint):
+    for added in (serve, check, tools, snapshot, lint, mock):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
     for added in (call, demo):
         added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
@@ -196,20 +201,82 @@ def _tools(arguments: argparse.Namespace, _: list[str]) -> int:
 
 
 def _call(arguments: argparse.Namespace, words: list[str]) -> int:
-    contract = _load(arguments.contract)
+    words, config = _without_config(words)
+    contract = _load(config or arguments.contract)
     if contract is None:
         return 1
-    from gateway.serve import call_once
+    from gateway.once import Streams, Unsent, call_once
     from gateway.surfaces import cli
     from gateway.telemetry.log import set_up
 
     # a person sees why a call failed inside; what is not a terminal gets the envelope and nothing else
     log = set_up("text", "error" if sys.stderr.isatty() else "critical")
-    called = _run(call_once(contract, arguments.tool, words, sys.stdin, sys.stdout, log.observe))
+    streams = Streams(sys.stdin, sys.stdout, sys.stderr)
+    called = _run(call_once(contract, arguments.tool, words, streams, log.observe))
+    if isinstance(called, str):
+        print(called)
+        return 0
     if isinstance(called, cli.Misused):
         return cli.usage_error(called.message)
+    if isinstance(called, Unsent):
+        return cli.write_request(called.head, called.body, sys.stdout)
     outcome, output = called
     return cli.write_outcome(outcome, sys.stdout, sys.stderr, output)
+
+
+def _without_config(words: list[str]) -> tuple[list[str], str | None]:
+    """`--config` is ours behind the tool's name, too; what else stands there is the tool's."""
+    rest, config, left = [], None, list(words)
+    while left:
+        word = left.pop(0)
+        if word.startswith("--config="):
+            config = word.partition("=")[2]
+        elif word == "--config" and left:
+            config = left.pop(0)
+        else:
+            rest.append(word)
+    return rest, config
+
+
+def _mock(arguments: argparse.Namespace, _: list[str]) -> int:
+    from gateway.contract.values import Malformed, address
+
+    listen = address(arguments.listen) if arguments.listen is not None else None
+    if isinstance(listen, Malformed):
+        return _misused(f"--listen: {listen.message}")
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.mock import Unfit, places, serve_mock
+
+    where = places(contract, arguments.backend, listen)
+    if isinstance(where, Unfit):
+        return _misused(where.message)
+    unfit = _run(serve_mock(contract, where))
+    return 0 if unfit is None else _said(unfit.message)
+
+
+def _completion(arguments: argparse.Namespace, words: list[str]) -> int:
+    """The script of a shell; or what may stand where its cursor is, which is what that script asks for."""
+    from gateway.surfaces.completion import SCRIPTS, candidates
+
+    if arguments.shell != "words":
+        print(SCRIPTS[arguments.shell], end="")
+        return 0
+    from gateway.contract.load import load
+
+    def tools(path: str | None) -> Any:
+        loaded = load(Path(path or os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)))
+        return None if isinstance(loaded, tuple) else loaded
+
+    commands = {
+        name: [flag for action in parser._actions for flag in action.option_strings]
+        for name, parser in next(
+            action.choices for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+        ).items()
+    }
+    print("\n".join(candidates(words[1:] if words[:1] == ["--"] else words, commands, tools)))
+    return 0
 
 
 def _demo(arguments: argparse.Namespace, _: list[str]) -> int:
@@ -286,6 +353,12 @@ def _load(path: str) -> Any:
     for refusal in loaded:
         print(refusal, file=sys.stderr)
     return None
+
+
+def _misused(message: str) -> int:
+    from gateway.surfaces.cli import usage_error
+
+    return usage_error(message)
 
 
 def _said(message: str) -> int:

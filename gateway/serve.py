@@ -14,10 +14,10 @@ import ssl
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -27,12 +27,11 @@ from gateway.backend.client import BackendClient
 from gateway.backend.destination import Destination, destinations
 from gateway.backend.exchange import Send
 from gateway.backend.health import Health
-from gateway.call.outcome import Call, Outcome
 from gateway.contract.load import load
 from gateway.contract.model import Backend, Contract, Listener, Passthrough
 from gateway.contract.refusal import Refusal
 from gateway.contract.values import Address
-from gateway.gateway import Gateway, Observer, new_call_id
+from gateway.gateway import Gateway, Observer
 from gateway.generation import TOOL_SURFACES, Generation, Reload, index
 from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.processes.tally import Tallies
@@ -42,7 +41,6 @@ from gateway.relay.tls import listen_context
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
 from gateway.surfaces.catalog import catalog_routes
-from gateway.surfaces.cli import SURFACE, Misused, read_arguments, take_output
 from gateway.surfaces.console.http import console_routes
 from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
@@ -269,42 +267,6 @@ async def serve(contract: Contract, *observers: Observer, load: Load | None = No
         loop.remove_signal_handler(number)
     await serving.stop(serving.gateway.generation.contract.gateway.shutdown)
     return None
-
-
-async def call_once(
-    contract: Contract, tool: str, words: Sequence[str], stdin: TextIO, stdout: TextIO, *observers: Observer
-) -> tuple[Outcome, Path | None] | Misused:
-    """One tool call from the command line, without a listener; and the file that its answer goes to, else stdout."""
-    generation = index(contract)
-    endpoint = generation.find(tool, SURFACE, None)
-    given = endpoint.input if endpoint is not None else None
-    properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
-    taken = take_output(words, properties, stdout, file=endpoint is not None and endpoint.kind == "media")
-    if isinstance(taken, Misused):
-        return taken
-    words, output = taken
-    arguments = read_arguments(words, properties, stdin)
-    if isinstance(arguments, Misused):
-        return arguments
-    client = BackendClient(contract.backends.values())
-    projections = ProjectionRunner(contract.gateway.limits.projection)
-    await client.start()
-    try:
-        gateway = Gateway(generation, client.send, projections, observers)
-        outcome = await gateway.run(Call(tool, arguments, SURFACE, new_call_id()), generation)
-        return outcome if endpoint is not None else _not_on_this_surface(outcome, generation), output
-    finally:
-        await projections.close()
-        await client.close()
-
-
-def _not_on_this_surface(outcome: Outcome, generation: Generation) -> Outcome:
-    """Who calls from the command line holds the contract, and may be told that the tool is there for others."""
-    elsewhere = [name for name in ("mcp", "agent") if generation.find(outcome.call.tool, name, None) is not None]
-    if outcome.failure is None or not elsewhere:
-        return outcome
-    hint = f"It is exposed on {' and '.join(elsewhere)} only; add `cli` to its `expose` to call it from here."
-    return replace(outcome, failure=replace(outcome.failure, error="This tool is not on the command line.", hint=hint))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ ROOMS = {
     "gateway.authoring": 7,
     "gateway.demo": 0,
     "gateway.serve": 8,
+    "gateway.once": 8,
+    "gateway.mock": 8,
     "gateway.demo.run": 9,
     "gateway.__main__": 10,
 }
@@ -63,6 +65,7 @@ LIBRARIES = {
         "gateway.surfaces.mcp.http",
         "gateway.surfaces.ready",
         "gateway.serve",
+        "gateway.mock",
         "gateway.demo",
     },
     "jiter": {"gateway.json_text"},

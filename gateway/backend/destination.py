@@ -7,6 +7,7 @@ import base64
 import re
 import ssl
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
@@ -115,6 +116,24 @@ def destinations(backends: Iterable[Backend]) -> dict[str, Destination]:
     """By name, every backend that is somewhere; those without a url or socket are stubs."""
     return {backend.name: _destination(backend) for backend in backends if backend.url or backend.socket}
 
+
+def shown(backend: Backend, request: Request) -> bytes | None:
+    """The head that a request would leave with, every value that the operator wrote for the backend as `***`."""
+    headers, query = _credentials(backend.auth)
+    written = [(name, _HIDDEN) for name in (*backend.headers, *(name for name, _ in headers))]
+    asks = backend.auth is not None and backend.auth.client_credentials is not None
+    masked_query = f"{query.partition('=')[0]}={_HIDDEN}" if query else ""
+    place = Destination(
+        backend.url, backend.socket, backend.tls, backend.connect_timeout, 1, 0, written, masked_query, Guard()
+    )
+    if asks:
+        request = replace(
+            request, headers=tuple(pair for pair in request.headers if pair[0].lower() != "authorization")
+        )
+    return place.head(request, _HIDDEN if asks else None)
+
+
+_HIDDEN: Final = "***"
 
 #: Headers no call may bring: they frame the message, belong to the connection, or would ask for less than an answer.
 _NEVER: Final = frozenset(

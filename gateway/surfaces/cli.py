@@ -5,9 +5,10 @@ Knows no HTTP. Card on stdout, failure envelope on stderr, exit code by the fail
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -101,6 +102,68 @@ def take_output(
     return rest, path
 
 
+def take_switch(words: Sequence[str], name: str, properties: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """The words without `--name`, and whether it was there; an argument of the tool of this name keeps it."""
+    if name in properties or name.replace("-", "_") in properties:
+        return list(words), False
+    rest = [word for word in words if word != f"--{name}"]
+    return rest, len(rest) < len(words)
+
+
+def flags_text(tool: str, description: str, properties: Mapping[str, Any], required: Collection[str]) -> str:
+    """What `call TOOL --help` prints: every flag with what it takes, and those that must be there first."""
+    lines = [f"usage: toolview call {tool} --key value … | --json '{{…}}' | -", "", " ".join(description.split()), ""]
+    rows = [
+        (f"--{name} {_taken(properties[name])}", name in required, _described(properties[name]))
+        for name in sorted(properties, key=lambda name: (name not in required, name))
+    ]
+    ours = {
+        "--json '{…}'": "the arguments, or some of them, as JSON",
+        "--output FILE": "write the answer there; - is stdout",
+        "--dry-run": "show the request, secrets out, and send nothing",
+    }
+    rows += [(flag, False, about) for flag, about in ours.items() if flag[2:].split()[0] not in properties]
+    width = min(36, max(len(flag) for flag, _, _ in rows))
+    lines += [f"  {flag:{width}}  {'required. ' if needed else ''}{about}".rstrip() for flag, needed, about in rows]
+    return printable_lines("\n".join(lines))
+
+
+def write_request(head: bytes, body: bytes | None, stdout: TextIO) -> int:
+    """Print a request that was not sent, as it would have left; what a terminal would obey is shown in its place."""
+    content = head + (body or b"")
+    if stdout.isatty():
+        print(printable_lines(content.decode(errors="replace").replace("\r\n", "\n")), file=stdout)
+        return 0
+    stdout.flush()
+    stdout.buffer.write(content)
+    return 0
+
+
+def printable_lines(text: str) -> str:
+    """The text with its line ends, and without what turns a terminal over."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+async def tell_waiting(tool: str, stderr: TextIO, *, first: float = 1.0, every: float = 1.0) -> None:
+    """Say on a terminal, from the first second on, that a call is under way and since when; ends by cancellation."""
+    if not stderr.isatty():
+        return
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    told = False
+    try:
+        await asyncio.sleep(first)
+        while True:
+            told = True
+            stderr.write(f"\r\x1b[2Kwaiting for {printable(tool)}: {loop.time() - began:.0f} s")
+            stderr.flush()
+            await asyncio.sleep(every)
+    finally:
+        if told:
+            stderr.write("\r\x1b[2K")
+            stderr.flush()
+
+
 def write_outcome(outcome: Outcome, stdout: TextIO, stderr: TextIO, output: Path | None = None) -> int:
     """Print the answer or the envelope, indented on a terminal and as one line elsewhere; answers the exit code."""
     if outcome.failure is not None:
@@ -178,6 +241,27 @@ def _read_text(text: str, types: set[str]) -> Any:
         return text.lower() in _TRUE
     value = json_text.parse(text.encode("utf-8", "surrogateescape"))
     return text if isinstance(value, json_text.NotJson) else value
+
+
+def _taken(schema: Any) -> str:
+    """What a flag takes, in a word or two."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("enum"), list):
+        return "|".join(
+            value if isinstance(value, str) else json_text.encode(value).decode() for value in schema["enum"]
+        )
+    types = sorted(_types(schema))
+    if types == ["array"]:
+        return f"{_taken(schema.get('items'))} (again for each)"
+    return "|".join(types) or "value"
+
+
+def _described(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return ""
+    about = " ".join(str(schema.get("description", "")).split())
+    if "default" not in schema:
+        return about
+    return f"{about} Default {json_text.encode(schema['default']).decode()}.".strip()
 
 
 def _types(schema: Any) -> set[str]:

@@ -12,7 +12,7 @@ import yaml
 from gateway.authoring.lint import lint
 from gateway.contract.load import load
 from gateway.contract.model import Contract
-from gateway.serve import call_once
+from gateway.once import Streams, call_once
 from tests.rig import backend, http
 
 PAGE = (Path(__file__).parents[2] / "docs" / "first-contract.md").read_text()
@@ -32,7 +32,7 @@ async def card(folder: Path, change: str, *words: str) -> Any:
         loaded = load(folder / "gateway.yaml")
         assert isinstance(loaded, Contract), [str(fault) for fault in loaded]
         assert [str(warning) for warning in loaded.warnings] == []
-        called = await call_once(loaded, "list_queues", words, io.StringIO(), io.StringIO())
+        called = await call_once(loaded, "list_queues", words, Streams(io.StringIO(), io.StringIO(), io.StringIO()))
     assert isinstance(called, tuple)
     outcome, _ = called
     assert outcome.ok, outcome.envelope()

@@ -19,7 +19,7 @@ from gateway.call.outcome import Outcome
 from gateway.contract.load import json_schema, load
 from gateway.contract.model import Contract
 from gateway.demo import backend
-from gateway.serve import call_once
+from gateway.once import Streams, call_once
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -50,7 +50,9 @@ def _load(folder: Path, text: str) -> Contract:
 
 
 async def _call(contract: Contract, tool: str, **arguments: Any) -> Outcome:
-    called = await call_once(contract, tool, ["--json", json.dumps(arguments)], io.StringIO(), io.StringIO())
+    called = await call_once(
+        contract, tool, ["--json", json.dumps(arguments)], Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    )
     assert isinstance(called, tuple)
     outcome, _ = called
     return outcome

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gateway.surfaces.cli import Misused, read_arguments, take_output
+from gateway.surfaces.cli import Misused, read_arguments, take_output, tell_waiting
 from tests.rig import Received, backend, http
 
 PROPERTIES = {
@@ -334,3 +334,89 @@ async def test_an_argument_is_no_abbreviation_of_a_flag_of_ours(tmp_path: Path) 
             f"/read?{name}=chocolate" for name in ("c", "h", "conf")
         ]
     assert toolview("tools", "--for", "json", cwd=tmp_path).returncode == 2
+
+
+async def test_a_dry_run_shows_the_request_without_its_secrets_and_sends_nothing(tmp_path: Path) -> None:
+    async with backend(lambda _: http({})) as api:
+        written(tmp_path, CONTRACT.format(url=api.url + "/base").replace("X-Key:", "X-Other: plain-7f, X-Key:"))
+        shown = await asyncio.to_thread(toolview, "call", "read", "--dry-run", "--id", "a/b", cwd=tmp_path)
+        refused = await asyncio.to_thread(toolview, "call", "read", "--dry-run", cwd=tmp_path)
+        unknown = await asyncio.to_thread(toolview, "call", "nothing", "--dry-run", cwd=tmp_path)
+    assert api.received == []
+    head = shown.stdout.splitlines()
+    assert (shown.returncode, head[0], shown.stderr) == (0, "GET /base/read/a%2Fb HTTP/1.1", "")
+    assert {"X-Key: ***", "X-Other: ***", f"Host: {api.url.removeprefix('http://')}"} <= set(head)
+    assert SECRET not in shown.stdout
+    assert (refused.returncode, json.loads(refused.stderr)["code"]) == (1, "VALIDATION_ERROR")
+    assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
+
+
+async def test_what_a_dry_run_shows_is_what_a_call_sends(tmp_path: Path) -> None:
+    async with backend(lambda _: http({"made": 1})) as api:
+        text = """
+            version: 1
+            backends: {api: {url: URL, auth: {query: {name: key, value: "${PLANTED_KEY}"}}}}
+            endpoints:
+              make:
+                request: POST /make
+                description: Makes.
+                expose: [cli]
+                input: {type: object, properties: {n: {type: integer}, dry: {type: boolean}}}
+                output: {type: object}
+        """
+        written(tmp_path, text.replace("URL", api.url))
+        words = ("call", "make", "--n", "12345678901234567890123", "--dry")
+        shown = await asyncio.to_thread(toolview, *words, "--dry-run", cwd=tmp_path)
+        await asyncio.to_thread(toolview, *words, cwd=tmp_path)
+    (sent,) = api.received
+
+    def without_id(raw: str) -> list[str]:
+        return [line for line in raw.splitlines() if not line.startswith("X-Tool-Call-Id")]
+
+    assert without_id(shown.stdout) == without_id(sent.raw.decode().replace(SECRET, "***"))
+
+
+async def test_help_tells_the_flags_of_a_tool_and_a_value_may_look_like_it(tmp_path: Path) -> None:
+    async with backend(lambda _: http({"id": 1})) as api:
+        written(tmp_path, CONTRACT.format(url=api.url))
+        told = await asyncio.to_thread(toolview, "call", "read", "--help", cwd=tmp_path)
+        called = await asyncio.to_thread(toolview, "call", "read", "--id", "-h", cwd=tmp_path)
+        misused = await asyncio.to_thread(toolview, "call", "read", "-h", "x", "y", cwd=tmp_path)
+    assert told.returncode == misused.returncode == 0
+    assert "--id string" in told.stdout
+    assert "required." in told.stdout
+    assert (called.returncode, called.stdout) == (0, '{"id":1}\n')
+    assert [received.target for received in api.received] == ["/read/-h"]
+
+
+class Screen(io.StringIO):
+    """A terminal, or not; `said` is set once something is written to it."""
+
+    def __init__(self, tty: bool) -> None:
+        super().__init__()
+        self.tty = tty
+        self.said = asyncio.Event()
+
+    def isatty(self) -> bool:
+        return self.tty
+
+    def write(self, text: str) -> int:
+        self.said.set()
+        return super().write(text)
+
+
+async def test_a_terminal_is_told_that_a_call_is_under_way_and_the_line_goes_again() -> None:
+    screen = Screen(tty=True)
+    telling = asyncio.create_task(tell_waiting("re\x1b[2Jad", screen, first=0, every=0.001))
+    await screen.said.wait()
+    telling.cancel()
+    await asyncio.wait([telling])
+    assert "waiting for re" in screen.getvalue()
+    assert "\x1b[2J" not in screen.getvalue()
+    assert screen.getvalue().endswith("\r\x1b[2K")
+
+
+async def test_a_pipe_is_told_nothing_while_a_call_is_under_way() -> None:
+    screen = Screen(tty=False)
+    await tell_waiting("read", screen, first=0, every=0.001)
+    assert screen.getvalue() == ""

@@ -1,0 +1,112 @@
+"""One tool call from the command line, composed without a listener; or what it would send, without sending it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import urlsplit
+
+from gateway.backend.client import BackendClient
+from gateway.backend.destination import shown
+from gateway.call import failure
+from gateway.call.outcome import Call, Outcome
+from gateway.call.run import Prepared, prepare
+from gateway.contract.model import Contract
+from gateway.contract.secrets import Secret
+from gateway.gateway import Gateway, Observer, new_call_id
+from gateway.generation import Generation, index
+from gateway.projection.runner import ProjectionRunner
+from gateway.surfaces.cli import (
+    SURFACE,
+    Misused,
+    flags_text,
+    read_arguments,
+    take_output,
+    take_switch,
+    tell_waiting,
+)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The three standard streams of who called."""
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+
+async def call_once(
+    contract: Contract, tool: str, words: Sequence[str], streams: Streams, *observers: Observer
+) -> tuple[Outcome, Path | None] | Misused | Unsent | str:
+    """One tool call from the command line, without a listener; and the file that its answer goes to, else stdout.
+
+    `--dry-run` gives the request that would have been sent, and `--help` a text about the tool's flags.
+    """
+    generation = index(contract)
+    endpoint = generation.find(tool, SURFACE, None)
+    given = endpoint.input if endpoint is not None else None
+    properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
+    if endpoint is not None and list(words[:1]) in (["-h"], ["--help"]):
+        return flags_text(tool, endpoint.description, properties, endpoint.input.required)
+    taken = take_output(words, properties, streams.stdout, file=endpoint is not None and endpoint.kind == "media")
+    if isinstance(taken, Misused):
+        return taken
+    words, output = taken
+    words, dry = take_switch(words, "dry-run", properties)
+    arguments = read_arguments(words, properties, streams.stdin)
+    if isinstance(arguments, Misused):
+        return arguments
+    call = Call(tool, arguments, SURFACE, new_call_id())
+    if dry:
+        unsent = _unsent(contract, prepare(call, generation))
+        return (_from_here(unsent, generation), None) if isinstance(unsent, Outcome) else unsent
+    client = BackendClient(contract.backends.values())
+    projections = ProjectionRunner(contract.gateway.limits.projection)
+    await client.start()
+    waiting = asyncio.create_task(tell_waiting(tool, streams.stderr))
+    try:
+        gateway = Gateway(generation, client.send, projections, observers)
+        return _from_here(await gateway.run(call, generation), generation), output
+    finally:
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        await projections.close()
+        await client.close()
+
+
+@dataclass(frozen=True)
+class Unsent:
+    """A request as it would have left, secrets out."""
+
+    head: bytes
+    body: bytes | None
+
+
+def _unsent(contract: Contract, prepared: Prepared | Outcome) -> Unsent | Outcome:
+    if isinstance(prepared, Outcome):
+        return prepared
+    backend, request = contract.backends[prepared.endpoint.backend], prepared.request
+    # what a placeholder gave to the URL may be a secret too: a base path from it is not shown
+    base = urlsplit(backend.url).path.rstrip("/") if isinstance(backend.url, Secret) else ""
+    if base and request.target.startswith(base):
+        request = replace(request, target="/***" + request.target[len(base) :])
+    head = shown(backend, request)
+    if head is None:
+        unsendable = failure.unsendable_argument("headers", "hold a character that HTTP cannot carry")
+        return Outcome(prepared.call, prepared.call.tool, unsendable)
+    return Unsent(head, request.body)
+
+
+def _from_here(outcome: Outcome, generation: Generation) -> Outcome:
+    """Who calls from the command line holds the contract, and may be told that the tool is there for others."""
+    if outcome.failure is None or generation.find(outcome.call.tool, SURFACE, None) is not None:
+        return outcome
+    elsewhere = [name for name in ("mcp", "agent") if generation.find(outcome.call.tool, name, None) is not None]
+    if not elsewhere:
+        return outcome
+    hint = f"It is exposed on {' and '.join(elsewhere)} only; add `cli` to its `expose` to call it from here."
+    return replace(outcome, failure=replace(outcome.failure, error="This tool is not on the command line.", hint=hint))
