@@ -46,6 +46,7 @@ from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.oauth import oauth_routes
 from gateway.surfaces.principals import Doorman, Principal, Principals
+from gateway.telemetry.carried import CarriedLog
 from gateway.telemetry.log import DriftLog
 from gateway.telemetry.metrics import (
     GUARD,
@@ -116,7 +117,8 @@ class Serving:
         BackendStates(self.registry, tallies, lambda: self.gateway.generation.contract.backends)
         self.projections = ProjectionRunner(contract.gateway.limits.projection)
         self._spans = spans_of(os.environ)
-        told = (self.metrics.observe, DriftLog().observe, *observers)
+        carried = CarriedLog(lambda: self.gateway.generation)
+        told = (self.metrics.observe, DriftLog().observe, *observers, carried.observe)
         self.gateway = Gateway(
             plan.generation,
             self._followed(self.client.sender()),

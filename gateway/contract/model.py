@@ -172,6 +172,8 @@ class Log(Shape):
     level: Annotated[Literal["debug", "info", "warning", "error"], *choice("debug", "info", "warning", "error")] = (
         Field(default="info", description="least severe line that is written")
     )
+    arguments: Switch = Field(default=False, description="write what callers pass, one more line a call")
+    answers: Switch = Field(default=False, description="write what callers get, likewise")
 
 
 class GatewayWritten(Shape):
