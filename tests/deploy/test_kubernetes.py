@@ -87,6 +87,7 @@ def test_the_contract_is_accepted_from_a_mounted_config_map(tmp_path: Path, monk
         (tmp_path / path.name).symlink_to(Path("..data") / path.name)
     (tmp_path / "..data").symlink_to(version.name)
     contract = accepted(tmp_path / "gateway.yaml", monkeypatch)
+    assert [str(warning) for warning in contract.warnings] == []
     ports = {port["containerPort"] for port in gateway_of(pod_of(of_kind("Deployment")))["ports"]}
     gateway, backend = contract.gateway, contract.backends["directory"]
     assert backend.passthrough is not None
