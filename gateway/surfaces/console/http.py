@@ -127,6 +127,7 @@ def _tool(generation: Generation, endpoint: Endpoint) -> dict[str, Any]:
         "backend": endpoint.backend,
         "surfaces": [surface for surface in TOOL_SURFACES if surface in endpoint.expose],
         "safety_tier": tool.safety_tier or "write",
+        "asks_first": tool.mcp is not None and tool.mcp.confirm is not None,
         "view": _view(endpoint),
         "scopes": sorted(endpoint.scopes),
         "input": listed.input_schema,

@@ -39,6 +39,11 @@ CONTRACT = """
               type: object
               properties: {people: {type: array, items: {type: object, properties: {id: {type: integer}}}}}
       people.only.cli: {request: GET /people, description: For the terminal., expose: [cli], output: {type: object}}
+      wipe:
+        request: POST /wipe
+        description: Wipes.
+        output: {type: object}
+        tool: {safety_tier: read, mcp: {confirm: "Wipe?"}}
 """
 FULL = {"people": [{"id": 12345678901234567890123, "name": "Ada", "ssn": "1-2-3"}], "note": "hello"}
 JSON = "Content-Type: application/json\r\n"
@@ -110,7 +115,8 @@ async def test_the_data_say_what_is_served_and_how_the_last_load_ended(tmp_path:
         before = json.loads((await fetch(admin, "GET", "/console/state"))[2])
         served.gateway.refuse_reload(refused)
         after = json.loads((await fetch(admin, "GET", "/console/state"))[2])
-    assert [tool["name"] for tool in tools["tools"]] == ["list_people", "people_only_cli"]
+    assert [tool["name"] for tool in tools["tools"]] == ["list_people", "people_only_cli", "wipe"]
+    assert [tool["asks_first"] for tool in tools["tools"]] == [False, False, True]
     listed = tools["tools"][0]
     assert listed["request"] == "GET /people"
     assert listed["view"] == "slice"

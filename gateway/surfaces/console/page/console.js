@@ -380,11 +380,12 @@ function picked() {
     button.addEventListener("click", () => write(example.arguments));
     return button;
   }));
-  const changes = tool.safety_tier === "write" || tool.safety_tier === "exec";
+  const changes = tool.safety_tier === "write" || tool.safety_tier === "exec" || tool.asks_first;
   at("may-change").hidden = !changes;
   at("sure").checked = false;
   at("sure").required = changes;
-  tell(at("sure-text"), `This tool is declared “${tool.safety_tier}”: the call is real and may change data. I want that.`);
+  const why = tool.asks_first ? "asks a person first" : `is declared “${tool.safety_tier}”`;
+  tell(at("sure-text"), `This tool ${why}: the call is real and may change data. I want that.`);
   tell(at("try-said"), "");
   at("result").hidden = true;
 }
