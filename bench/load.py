@@ -36,7 +36,7 @@ def press(port: int, size: int, callers: int, seconds: int, pin: Callable[[], No
     if client() == "wrk":
         url = f"http://127.0.0.1:{port}/{size}"
         command = ["wrk", "-t1", f"-c{callers}", f"-d{seconds}s", "--latency", "--timeout", "30s", url]
-        return _read_wrk(_run(command, pin))
+        return read_wrk(_run(command, pin))
     command = [sys.executable, "-m", "bench.load", str(port), str(size), str(callers), str(seconds)]
     return Load(**json.loads(_run(command, pin)))
 
@@ -48,7 +48,8 @@ def _run(command: list[str], pin: Callable[[], None]) -> str:
     return run.stdout
 
 
-def _read_wrk(out: str) -> Load:
+def read_wrk(out: str) -> Load:
+    """What wrk printed; a round with failed requests is an error."""
     if "Non-2xx" in out or "Socket errors" in out:
         raise RuntimeError(f"failed requests:\n{out}")
     return Load(
@@ -105,7 +106,8 @@ class _Caller:
         return self._left == 0
 
 
-def _press_here(port: int, size: int, callers: int, seconds: float) -> Load:
+def press_here(port: int, size: int, callers: int, seconds: float) -> Load:
+    """The same by a client in this process."""
     buffer = memoryview(bytearray(1 << 20))
     request = _REQUEST.format(size=size).encode()
     poll = select.poll()
@@ -124,6 +126,8 @@ def _press_here(port: int, size: int, callers: int, seconds: float) -> Load:
             if caller.take(buffer):
                 taken.append(time.perf_counter() - caller.began)
                 caller.ask()
+    for caller in connections.values():
+        caller.socket.close()
     taken.sort()
     p50, p99 = (taken[min(len(taken) - 1, len(taken) * share // 100)] * 1e6 for share in (50, 99))
     return Load(len(taken), len(taken) / (now - begin), p50, p99)
@@ -131,4 +135,4 @@ def _press_here(port: int, size: int, callers: int, seconds: float) -> Load:
 
 if __name__ == "__main__":
     where, how_large, how_many, how_long = map(int, sys.argv[1:])
-    print(json.dumps(vars(_press_here(where, how_large, how_many, how_long))))
+    print(json.dumps(vars(press_here(where, how_large, how_many, how_long))))
