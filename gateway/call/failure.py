@@ -427,6 +427,7 @@ def _secrets(backend: Backend) -> list[str]:
         texts += [auth.header.value] if auth.header else []
         texts += [auth.query.value] if auth.query else []
         texts += [auth.client_credentials.client_secret] if auth.client_credentials else []
+    texts = [str(text) for text in texts]  # plain: a `Secret` can neither be written as JSON nor shown
     whole = {*texts, *(text.rpartition(" ")[2] for text in texts)}
     if auth is not None and auth.basic:
         pair = f"{auth.basic.username}:{auth.basic.password}"

@@ -30,6 +30,7 @@ from gateway.contract.scalars import (
     RouteText,
     SchemaNode,
     Scope,
+    SecretText,
     Size,
     SocketPath,
     StateExpression,
@@ -296,13 +297,13 @@ class HeaderAuth(Shape):
 
 class QueryAuth(Shape):
     name: Text = Field(description="name of the parameter")
-    value: Text = Field(description="its value")
+    value: SecretText = Field(description="its value")
 
 
 class ClientCredentials(Shape):
     token_url: Url = Field(description="where tokens are given out")
     client_id: Text = Field(description="client id")
-    client_secret: Text = Field(description="client secret")
+    client_secret: SecretText = Field(description="client secret")
     scopes: tuple[Scope, ...] = Field(default=(), description="scopes to ask for")
     audience: Maybe[Text] = Field(default=None, description="audience to ask for")
 

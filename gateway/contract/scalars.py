@@ -85,6 +85,11 @@ def _text(value: str) -> Any:
     return value if value.strip() else Malformed("the text is blank; write what it is for")
 
 
+def _secret_text(value: str) -> Any:
+    found = _text(value)
+    return found if isinstance(found, Malformed) else Secret(found)
+
+
 def _whole(value: Any) -> Any:
     number = plain_scalar(value) if isinstance(value, Secret) else value
     if type(number) is not int or not 0 <= number < 2**31:
@@ -104,7 +109,7 @@ def _switch(value: Any) -> Any:
 
 def _header_value(value: str) -> Any:
     if values.header_value(value):
-        return value
+        return Secret(value)  # written out or from a placeholder: it is for one backend's eyes
     return Malformed("a header's value is one line of ASCII text without blanks around it; write it so")
 
 
@@ -265,6 +270,9 @@ SocketPath = Annotated[str, PlainValidator(_socket), WithJsonSchema({"type": "st
 KeySet = Annotated[str, PlainValidator(_key_set), WithJsonSchema({"type": "string", "minLength": 1})]
 #: A JSON Schema as it stands; what it says is for the schema room to judge.
 SchemaNode = Annotated[Any, PlainValidator(_schema_node)]
+SecretText = Annotated[
+    str, *scalar("write text; quote it where it looks like a number", {"type": "string", "minLength": 1}, _secret_text)
+]
 HeaderName = Annotated[str, *scalar("write the name of a header", {"type": "string"}, _header_name)]
 HeaderValue = Annotated[
     str, *scalar("write text; quote it where it looks like a number", {"type": "string"}, _header_value)
