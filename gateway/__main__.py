@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import codecs
 import errno
+import functools
 import gc
 import importlib
+import importlib.util
 import io
 import json
 import os
@@ -16,9 +17,13 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gateway import __version__
+
+if TYPE_CHECKING:
+    from gateway.processes.channel import Channel
+    from gateway.processes.tally import Tallies
 
 DEFAULT_CONTRACT = "config/gateway.yaml"
 
@@ -99,7 +104,15 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(command=run)
         return added
 
-    serve = command("serve", _serve, "serve the contract until SIGINT or SIGTERM")
+    serve = command("serve", _serve, "serve the contract until SIGINT or SIGTERM; SIGHUP reloads it")
+    serve.add_argument(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes that serve tools, beside one for the pass-through; 0: everything in one process (default: 1)",
+    )
+    serve.add_argument("--watch", action="store_true", help="reload when a file of the contract changes")
     check = command("check", _check, "print every fault of the contract; exit 1 where there is one")
     check.add_argument("--format", choices=["text", "json"], default="text", help="how faults are printed")
     tools = command("tools", _tools, "list the contract's tools")
@@ -139,21 +152,82 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) > _MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"write a number from 0 to {_MOST_WORKERS}")
+    return int(text)
+
+
+_MOST_WORKERS = 64
+
+
 def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
-    # aiohttp reads the system's certificates while it is imported; meanwhile the contract can be read
-    aside = threading.Thread(target=importlib.import_module, args=("aiohttp",))
-    aside.start()
-    contract = _load(arguments.contract)
-    aside.join()
+    if arguments.watch and importlib.util.find_spec("watchfiles") is None:
+        return _said("--watch needs watchfiles: pip install 'toolview[watch]'")
+    if arguments.workers == 0 or not hasattr(os, "fork"):
+        return _serve_alone(arguments.contract, watch=arguments.watch)
+    from gateway.processes.supervisor import Supervisor
+
+    tools = functools.partial(_serve_tools, arguments.contract)
+    return Supervisor(arguments.workers, tools, _serve_passthrough, watch=arguments.watch).run()
+
+
+def _serve_alone(path: str, *, watch: bool) -> int:
+    """Everything in this process."""
+    contract = _with_aiohttp_aside(lambda: _load(path))
     if contract is None:
         return 1
     from gateway.serve import serve
-    from gateway.telemetry.log import set_up
+
+    taken = _run(serve(contract, _logging(contract).observe, watch=watch))
+    return 0 if taken is None else _said(taken.message)
+
+
+def _serve_tools(path: str, channel: Channel, tallies: Tallies, part: int) -> int:
+    """The life of a process that serves tools."""
+    from gateway.contract.load import load
+    from gateway.contract.model import Contract
+    from gateway.processes.supervisor import refused
+
+    contract = _with_aiohttp_aside(lambda: load(Path(path)))
+    if not isinstance(contract, Contract):
+        channel.send(refused(contract))
+        return 1
+    from gateway.processes.tools import serve_tools_until_told
+    from gateway.serve import Plan, plan_of
+
+    plan = plan_of(contract)
+    if not isinstance(plan, Plan):
+        channel.send(refused(plan))
+        return 1
+    observe = _logging(contract).observe
+    code: int = _run(serve_tools_until_told(plan, channel, tallies, part, lambda: load(Path(path)), observe))
+    return code
+
+
+def _serve_passthrough(channel: Channel, tallies: Tallies, part: int) -> int:
+    """The life of the process of the pass-through."""
+    from gateway.processes.relay import relay_until_told
+
+    code: int = _run(relay_until_told(channel, tallies, part))
+    return code
+
+
+def _with_aiohttp_aside(work: Callable[[], Any]) -> Any:
+    """aiohttp reads the system's certificates while it is imported; meanwhile the contract can be read."""
+    aside = threading.Thread(target=importlib.import_module, args=("aiohttp",))
+    aside.start()
+    done = work()
+    aside.join()
+    return done
+
+
+def _logging(contract: Any) -> Any:
+    """The log that the contract asks for, and what writes a line for each call."""
+    from gateway.telemetry.log import form_of, set_up
 
     log = contract.gateway.log
-    call_log = set_up(log.format or ("text" if sys.stderr.isatty() else "json"), log.level)
-    taken = _run(serve(contract, call_log.observe))
-    return 0 if taken is None else _said(taken.message)
+    return set_up(form_of(log.format), log.level)
 
 
 def _check(arguments: argparse.Namespace, _: list[str]) -> int:
@@ -369,6 +443,8 @@ def _said(message: str) -> int:
 def _run(job: Coroutine[Any, Any, Any]) -> Any:
     """Run on uvloop where it is installed, else on asyncio's own loop."""
     # From here on memory is turned over by calls: what stands by now is never collected, what comes is, in large steps.
+    import asyncio  # the supervisor has no event loop
+
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
     gc.enable()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +51,19 @@ class Route:
     declared: tuple[tuple[str, str], ...] | None = None
     #: Several processes may listen on the same port, and the kernel deals connections out.
     reuse_port: bool = False
+
+
+def plain_of(route: Route) -> dict[str, Any]:
+    """What JSON can carry to another process."""
+    return asdict(route)
+
+
+def route_of(plain: dict[str, Any]) -> Route:
+    """The route that `plain_of` was made of."""
+    told = dict(plain)
+    for key, kind in (("backend_tls", BackendTls), ("listen_tls", ListenTls)):
+        if told[key] is not None:
+            told[key] = kind(**told[key])
+    if told["declared"] is not None:
+        told["declared"] = tuple((method, path) for method, path in told["declared"])
+    return Route(**told)

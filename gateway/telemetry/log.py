@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import time
@@ -12,13 +11,12 @@ from typing import Any, TextIO
 
 from gateway import json_text
 from gateway.call.outcome import Code, Outcome
+from gateway.telemetry.lines import JsonLines, TextLines, pairs
 
 log = logging.getLogger("toolview.calls")
 
 #: The trace that the call under way belongs to, where calls are traced.
 TRACE_ID: ContextVar[str | None] = ContextVar("toolview.trace_id", default=None)
-
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 def set_up(form: str, level: str, stream: TextIO | None = None) -> CallLog:
@@ -30,7 +28,32 @@ def set_up(form: str, level: str, stream: TextIO | None = None) -> CallLog:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    return CallLog(_json_line if form == "json" else _text_line, root.level, stream)
+    call_log = CallLog(_line_of(form), root.level, stream)
+    _in_use[:] = [call_log]
+    return call_log
+
+
+#: What `set_up` made last.
+_in_use: list[CallLog] = []
+
+
+def set_up_again(form: str, level: str) -> None:
+    """Another form and level from now on, where the log was set up: a reload may bring them."""
+    for call_log in _in_use:
+        root = logging.getLogger()
+        root.setLevel(level.upper())
+        for handler in root.handlers:
+            handler.setFormatter(JsonLines() if form == "json" else TextLines())
+        call_log.turn(_line_of(form), root.level)
+
+
+def form_of(written: str | None) -> str:
+    """`text` on a terminal, else `json`, unless the contract says which."""
+    return written or ("text" if sys.stderr.isatty() else "json")
+
+
+def _line_of(form: str) -> Callable[[str, str, Mapping[str, Any]], str]:
+    return _json_line if form == "json" else _text_line
 
 
 class CallLog:
@@ -44,6 +67,10 @@ class CallLog:
         self._level = level
         self._stream = stream
         self._second = (0, "")
+
+    def turn(self, line: Callable[[str, str, Mapping[str, Any]], str], level: int) -> None:
+        """Write in another way from now on."""
+        self._line, self._level = line, level
 
     def observe(self, outcome: Outcome) -> None:
         """Write the line of one call, where its level is asked for."""
@@ -107,7 +134,7 @@ def _json_line(now: str, level: str, facts: Mapping[str, Any]) -> str:
 
 
 def _text_line(now: str, level: str, facts: Mapping[str, Any]) -> str:
-    return f"{now} {level:7} call{_pairs(facts)}\n"
+    return f"{now} {level:7} call{pairs(facts)}\n"
 
 
 class DriftLog:
@@ -126,46 +153,3 @@ class DriftLog:
             if key not in self._told or now - self._told[key] >= self._every:
                 self._told[key] = now
                 log.warning("an answer breaks its declared output", extra={"tool": outcome.tool, "path": path})
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and what the line was given."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        shown: dict[str, Any] = {
-            "time": _timestamp(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        shown.update(_extra(record))
-        if record.exc_info:
-            shown["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(shown, ensure_ascii=False, default=str)
-
-
-class TextLines(logging.Formatter):
-    """A line for people: time, level, message, then `name=value` pairs; control characters are escaped."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        said = _plain(record.getMessage(), quote=False)
-        line = f"{_timestamp(record)} {record.levelname.lower():7} {said}{_pairs(_extra(record))}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
-
-
-def _pairs(facts: Mapping[str, Any]) -> str:
-    return "".join(f" {name}={_plain(value)}" for name, value in facts.items())
-
-
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN}
-
-
-def _timestamp(record: logging.LogRecord) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
-
-
-def _plain(value: Any, *, quote: bool = True) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f'"{escaped}"' if quote and isinstance(value, str) and (" " in escaped or not escaped) else escaped
