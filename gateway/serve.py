@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -59,8 +59,10 @@ from gateway.telemetry.metrics import (
     ToolMetrics,
 )
 from gateway.telemetry.passthrough import PassthroughMetrics
-from gateway.telemetry.traces import spans_of
 from gateway.watch import watch_files
+
+if TYPE_CHECKING:
+    from gateway.telemetry.traces import CallSpans
 
 log = logging.getLogger("toolview")
 
@@ -120,7 +122,7 @@ class Serving:
         self.health = Health(contract.backends.values(), self.client.send, told=told_of_health)
         BackendStates(self.registry, tallies, lambda: self.gateway.generation.contract.backends)
         self.projections = ProjectionRunner(contract.gateway.limits.projection)
-        self._spans = spans_of(os.environ)
+        self._spans = _spans_asked()
         carried = CarriedLog(lambda: self.gateway.generation)
         told = (self.metrics.observe, DriftLog().observe, *observers, carried.observe)
         self.gateway = Gateway(
@@ -247,6 +249,15 @@ class Serving:
         """What a principal lacks of `gateway.admin.scopes`: all of it is told at once."""
         wanted = self.gateway.generation.contract.gateway.admin.scopes
         return () if principal.scopes.issuperset(wanted) else wanted
+
+
+def _spans_asked() -> CallSpans | None:
+    """What follows calls, where the environment says a word of it; else not even the module is imported."""
+    if not any(name.startswith("OTEL_") for name in os.environ):
+        return None
+    from gateway.telemetry.traces import spans_of
+
+    return spans_of(os.environ)
 
 
 def _together(*parts: Routes) -> Routes:

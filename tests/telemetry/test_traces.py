@@ -58,7 +58,7 @@ def spans(exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch) -> Ca
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     made = CallSpans(provider)
-    monkeypatch.setattr("gateway.serve.spans_of", lambda _: made)
+    monkeypatch.setattr("gateway.serve._spans_asked", lambda: made)
     return made
 
 
@@ -242,9 +242,13 @@ def test_without_the_extra_a_gateway_that_is_asked_for_traces_says_what_it_lacks
 
 
 def test_where_it_is_off_nothing_of_the_library_is_imported() -> None:
-    script = "import sys, gateway.serve as serve; serve.spans_of({}); print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert "gateway.telemetry.traces" in ran.stdout
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    script = "import sys, gateway.serve as serve; serve._spans_asked(); print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60, env=plain
+    )
+    assert "gateway.telemetry.metrics" in ran.stdout
+    assert "gateway.telemetry.traces" not in ran.stdout
     assert "opentelemetry" not in ran.stdout
 
 

@@ -11,8 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -22,8 +21,10 @@ from gateway.call.outcome import Call, Outcome
 from gateway.contract.model import Backend, Endpoint
 from gateway.gateway import Gateway, new_call_id
 from gateway.generation import CONSOLE, TOOL_SURFACES, Generation
-from gateway.surfaces.console import panes
 from gateway.surfaces.http import Handler, Routes, caller_of, json_response, problem, read_body, scopes_of, too_large
+
+if TYPE_CHECKING:
+    from gateway.surfaces.console import panes
 
 #: The page's own files: each is asked for by the page, and none holds anything of the contract.
 _FILES = {
@@ -79,6 +80,8 @@ def _file(name: str, kind: str) -> Handler:
 
 @cache
 def _read(name: str) -> bytes:
+    from importlib import resources  # a page is rarely asked for, and a start is always in a hurry
+
     return resources.files(__package__).joinpath("page", name).read_bytes()
 
 
@@ -182,6 +185,8 @@ def _foreign(request: web.BaseRequest) -> web.Response | None:
 
 def tried(outcome: Outcome, generation: Generation) -> dict[str, Any]:
     """One call as the page shows it: the full answer beside the card, what was dropped, and no secret of a backend."""
+    from gateway.surfaces.console import panes  # likewise
+
     endpoint = generation.find(outcome.call.tool, CONSOLE, outcome.call.scopes)
     hide = _hiding(() if endpoint is None else _spelled(generation.contract.backends[endpoint.backend]))
     shows_json = outcome.body is not None and outcome.media_type is None
