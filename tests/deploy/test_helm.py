@@ -133,6 +133,8 @@ def test_a_changed_contract_is_a_rollout_unless_it_is_read_in_place(rendered: Ma
 
     assert noted("lone") != noted("changed")
     assert not noted("in place")
+    assert gateway_of(pod_of(of_kind(rendered["in place"], "Deployment")))["args"] == ["serve", "--watch"]
+    assert gateway_of(pod_of(of_kind(rendered["lone"], "Deployment")))["args"] == ["serve"]
 
 
 def test_nobody_may_come_in_where_nobody_is_named(rendered: Mapping[str, Any]) -> None:

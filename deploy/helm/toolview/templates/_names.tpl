@@ -31,7 +31,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
   {{- if .Values.api.image }}
   restartPolicy: Always
   {{- end }}
-  args: {{ concat (list "serve") .Values.extraArgs | toJson }}
+  args: {{ concat (ternary (list "serve" "--watch") (list "serve") (eq .Values.reload "in-place")) .Values.extraArgs | toJson }}
   {{- with .Values.env }}
   env: {{- toYaml . | nindent 4 }}
   {{- end }}
