@@ -24,6 +24,13 @@ RECORD = {
 }
 BODY = json.dumps(RECORD, separators=(",", ":")).encode()
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+#: 140 KB: a list of the same record under `/large/`.
+LARGE = {"rows": [RECORD] * (140 * 1024 // len(BODY))}
+_LARGE_BODY = json.dumps(LARGE, separators=(",", ":")).encode()
+_LARGE_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+    len(_LARGE_BODY),
+    _LARGE_BODY,
+)
 
 
 class _Plain(asyncio.Protocol):
@@ -37,8 +44,8 @@ class _Plain(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.buffer += data
         while b"\r\n\r\n" in self.buffer:
-            _, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
-            self.transport.write(_ANSWER)
+            head, self.buffer = self.buffer.split(b"\r\n\r\n", 1)
+            self.transport.write(_LARGE_ANSWER if b" /large/" in head[:64] else _ANSWER)
 
 
 async def _serve(port: int) -> None:
