@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         help="processes that serve tools, beside one for the pass-through; 0: everything in one process (default: 1)",
     )
     serve.add_argument("--watch", action="store_true", help="reload when a file of the contract changes")
+    stdio = command("stdio", _stdio, "serve MCP on stdin and stdout, a message a line; logs go to stderr")
     check = command("check", _check, "print every fault of the contract; exit 1 where there is one")
     check.add_argument("--format", choices=["text", "json"], default="text", help="how faults are printed")
     tools = command("tools", _tools, "list the contract's tools")
@@ -145,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     lint.add_argument("--rules", action="store_true", help="print every rule with its reason and repair, and stop")
     command("schema", _schema, "print the JSON Schema of the contract file, for editors")
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
-    for added in (serve, check, tools, snapshot, lint, mock):
+    for added in (serve, stdio, check, tools, snapshot, lint, mock):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
     for added in (call, demo):
         added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
@@ -228,6 +229,25 @@ def _logging(contract: Any) -> Any:
 
     log = contract.gateway.log
     return set_up(form_of(log.format), log.level)
+
+
+def _stdio(arguments: argparse.Namespace, _: list[str]) -> int:
+    # The streams are the client's alone: what a hook prints goes to stderr, and none reads its messages.
+    source, sink = os.dup(0), os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    contract = _load(arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.piped import serve_stdio
+    from gateway.telemetry.log import set_up
+
+    log = contract.gateway.log
+    call_log = set_up(log.format or ("text" if sys.stderr.isatty() else "json"), log.level)
+    _run(serve_stdio(contract, source, sink, call_log.observe))
+    return 0
 
 
 def _check(arguments: argparse.Namespace, _: list[str]) -> int:
