@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from gateway.contract import values
 from gateway.contract.document import plain_scalar
 from gateway.contract.refusal import either, nearest, quoted
-from gateway.contract.secrets import Secret
+from gateway.contract.secrets import Private, Secret
 from gateway.contract.values import Malformed
 from gateway.json_text import type_name
 from gateway.projection import compile_jmespath
@@ -109,7 +109,7 @@ def _switch(value: Any) -> Any:
 
 def _header_value(value: str) -> Any:
     if values.header_value(value):
-        return Secret(value)  # written out or from a placeholder: it is for one backend's eyes
+        return value if isinstance(value, Secret) else Private(value)
     return Malformed("a header's value is one line of ASCII text without blanks around it; write it so")
 
 

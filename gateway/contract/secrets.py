@@ -27,6 +27,12 @@ class Secret(str):
         raise TypeError("a secret is not pickled")
 
 
+class Private(Secret):
+    """Text that the contract writes out for a backend's eyes alone; it need not be a credential."""
+
+    __slots__ = ()
+
+
 #: Told of each fault: where, and the sentence.
 Report = Callable[[Path, str], None]
 
