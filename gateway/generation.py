@@ -9,12 +9,15 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from gateway.catalog.advertise import Advertised, advertise, catalog_digest
-from gateway.catalog.descriptors import Described, described
 from gateway.contract.model import Contract, Endpoint
 from gateway.contract.refusal import Refusal
 from gateway.projection import Projection
+
+if TYPE_CHECKING:
+    from gateway.catalog.descriptors import Described
 
 #: The surfaces on which an endpoint is a tool; `http` is the backend's own.
 TOOL_SURFACES = ("mcp", "agent", "cli")
@@ -73,6 +76,8 @@ class Generation:
         """The catalog's descriptors of every tool on a surface, by tool name; made when first asked for, and kept."""
         known = self._described.get(surface)
         if known is None:
+            from gateway.catalog.descriptors import described  # widening is work that a start need not wait for
+
             characters = self.contract.gateway.catalog.description
             known = self._described[surface] = {
                 tool_name(endpoint): described(

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, PlatformCollector
 
 from gateway.backend.client import BackendClient
 from gateway.backend.destination import Destination, destinations
@@ -48,20 +47,13 @@ from gateway.surfaces.oauth import oauth_routes
 from gateway.surfaces.principals import Doorman, Principal, Principals
 from gateway.telemetry.carried import CarriedLog
 from gateway.telemetry.log import DriftLog, form_of, set_up_again
-from gateway.telemetry.metrics import (
-    GUARD,
-    HEALTH,
-    BackendStates,
-    CatalogSizes,
-    Counted,
-    LastReload,
-    Processes,
-    ToolMetrics,
-)
+from gateway.telemetry.metrics import GUARD, HEALTH, ToolMetrics
 from gateway.telemetry.passthrough import PassthroughMetrics
 from gateway.watch import watch_files
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from gateway.telemetry.traces import CallSpans
 
 log = logging.getLogger("toolview")
@@ -104,12 +96,9 @@ class Serving:
         assert isinstance(made, Plan), f"ask `plan_of` first: {made}"
         self._plan = plan = made
         self._load = load or partial(_load_again, contract)
-        self.registry = CollectorRegistry()
-        PlatformCollector(registry=self.registry)
-        tallies = tallies or Tallies()
+        self._tallies = tallies = tallies or Tallies()
+        self._registry: CollectorRegistry | None = None
         tally = tallies.own(part)
-        Processes(self.registry, tallies)
-        Counted(self.registry, tallies)
         self.metrics = ToolMetrics(tally)
         self.client = BackendClient(
             contract.backends.values(), lambda backend: tally.cells((GUARD, backend), 2, state=True)
@@ -120,7 +109,6 @@ class Serving:
             cells[1], cells[0] = float(well), asked
 
         self.health = Health(contract.backends.values(), self.client.send, told=told_of_health)
-        BackendStates(self.registry, tallies, lambda: self.gateway.generation.contract.backends)
         self.projections = ProjectionRunner(contract.gateway.limits.projection)
         self._spans = _spans_asked()
         carried = CarriedLog(lambda: self.gateway.generation)
@@ -136,8 +124,6 @@ class Serving:
         self._mcp = McpSurface(self.gateway)
         self._doorman = Doorman(lambda: self.gateway.generation.contract)
         self._reading_keys: asyncio.Task[None] | None = None
-        CatalogSizes(self.registry, lambda: self.gateway.generation)
-        LastReload(self.registry, lambda: self.gateway.last_reload)
         self._doors = Doors()
         self.relays = Relays(PassthroughMetrics(tally).observer)
         self._listeners: dict[str, HttpListener] = {}
@@ -145,6 +131,16 @@ class Serving:
         self.addresses: dict[str, Address] = {}
         self._turns = Turns(self._load_anew)
         self._ask = ask
+
+    def scrape(self) -> tuple[bytes, Mapping[str, str]]:
+        """What Prometheus gets: the numbers of all processes, and the headers."""
+        from gateway.telemetry.exposition import exposition, registry_of  # Prometheus's library waits for this
+
+        if self._registry is None:
+            self._registry = registry_of(
+                self._tallies, lambda: self.gateway.generation, lambda: self.gateway.last_reload
+            )
+        return exposition(self._registry)
 
     async def start(self) -> PortTaken | None:
         """Open every listener; where one cannot be, close what was opened and say why."""
@@ -165,7 +161,7 @@ class Serving:
             tools, listener_server(self._tool_routes(), tools, principals, wants=Principals.wants)
         )
         routes = _together(
-            admin_routes(self.gateway, self.registry, self.health.states, self.reload), console_routes(self.gateway)
+            admin_routes(self.gateway, self.scrape, self.health.states, self.reload), console_routes(self.gateway)
         )
 
         def operators() -> Principals | None:

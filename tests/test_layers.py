@@ -79,7 +79,7 @@ LIBRARIES = {
     "jwt": {"gateway.surfaces.signing"},
     "opentelemetry": {"gateway.telemetry.traces"},
     "orjson": {"gateway.json_text"},
-    "prometheus_client": {"gateway.telemetry", "gateway.surfaces.admin", "gateway.serve"},
+    "prometheus_client": {"gateway.telemetry.exposition", "gateway.serve"},
     "pydantic": {"gateway.contract"},
     "pydantic_core": {"gateway.contract"},
     "uvloop": {"gateway.__main__", "gateway.relay"},

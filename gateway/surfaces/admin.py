@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
 
 from gateway.gateway import Gateway
 from gateway.generation import Reload
 from gateway.surfaces.http import Routes, json_response
-from gateway.telemetry.metrics import exposition
 
 _FRESH = {"Cache-Control": "no-store"}
 
@@ -18,15 +16,18 @@ _FRESH = {"Cache-Control": "no-store"}
 Health = Callable[[], Awaitable[Mapping[str, bool | None]]]
 
 
+#: The text that Prometheus scrapes, and its headers.
+Scrape = Callable[[], tuple[bytes, Mapping[str, str]]]
+
 #: Loads the contract anew, and tells how that ended.
 LoadAnew = Callable[[], Awaitable[Reload]]
 
 
-def admin_routes(gateway: Gateway, registry: CollectorRegistry, health: Health, load_anew: LoadAnew) -> Routes:
+def admin_routes(gateway: Gateway, scrape: Scrape, health: Health, load_anew: LoadAnew) -> Routes:
     """`GET /metrics`, `/-/healthy`, `/-/ready`, `/-/contract`, `POST /-/reload`."""
 
     async def metrics(_: web.BaseRequest) -> web.StreamResponse:
-        body, headers = exposition(registry)
+        body, headers = scrape()
         return web.Response(body=body, headers=headers)
 
     async def healthy(_: web.BaseRequest) -> web.StreamResponse:

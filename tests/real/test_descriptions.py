@@ -21,7 +21,8 @@ from gateway.generation import Generation, index
 from gateway.json_pointer import follow
 from gateway.processes.tally import Tallies
 from gateway.schema import Schema, compile_schema
-from gateway.telemetry.metrics import Counted, ToolMetrics
+from gateway.telemetry.exposition import Counted
+from gateway.telemetry.metrics import ToolMetrics
 from tests.real.descriptions import contracts
 from tests.real.descriptions.contracts import EXTRACTS, OBSERVED
 from tests.real.descriptions.extract import extract
