@@ -1,7 +1,8 @@
-"""`python -m bench.isolation`: what existing clients feel while eight agents keep calling a tool with a 140 KB answer.
+"""`python -m bench.isolation`: what others feel while eight agents keep calling a tool with a 140 KB answer.
 
-One run, rounds in turn: the pass-through alone, then with the callers at work; medians of the rounds' p50 and p99, and
-their ratios. `--workers` is what `toolview serve` is given; 0 shows what one process would do.
+One run, rounds in turn: the pass-through and a tool with a 1 KB answer alone, then with the callers at work; medians of
+the rounds' p50 and p99, and their ratios. `--workers` is what `toolview serve` is given; 0 shows what one process
+would do.
 """
 
 from __future__ import annotations
@@ -52,14 +53,25 @@ endpoints:
             people:
               type: array
               items: {{type: object, properties: {{id: {{type: integer}}, name: {{type: string}}}}}}
+  people.one:
+    request: GET /small
+    description: Shows one.
+    output: {{type: object, properties: {{people: {{type: string}}}}}}
+    tool: {{name: show_one, safety_tier: read}}
 """
+PLAIN = b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n"
+TOOL = (
+    b"POST /agent/tools/show_one HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 2\r\n\r\n{}"
+)
 
 
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench.isolation", description=__doc__)
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--requests", type=int, default=2000, help="for each round")
+    options.add_argument("--requests", type=int, default=2000, help="through, for each round")
+    options.add_argument("--calls", type=int, default=400, help="of the small tool, for each round")
     given = options.parse_args()
     ports = {name: _free_port() for name in ("tools", "admin", "plain", "backend")}
     busy, calls = multiprocessing.Event(), multiprocessing.Value("L")
@@ -77,7 +89,7 @@ def main() -> int:
             _until_ready(ports["admin"])
             for caller in others[1:]:
                 caller.start()
-            rounds = _rounds(ports["plain"], busy, given.rounds, given.requests)
+            rounds = _rounds(ports["plain"], ports["tools"], busy, given)
         finally:
             gateway.send_signal(signal.SIGTERM)
             gateway.wait()
@@ -89,38 +101,42 @@ def main() -> int:
     print(f"{given.rounds} rounds, {calls.value:,} calls")
     if not calls.value:
         return 1
-    for name, place in (("p50", 0.5), ("p99", 0.99)):
-        alone, beside = (
-            statistics.median(sorted(each)[int(len(each) * place)] for each in pairs) * 1e3
-            for pairs in zip(*rounds, strict=True)
-        )
-        print(f"{name}: alone {alone:.3f} ms, beside {CALLERS} callers {beside:.3f} ms, ratio {beside / alone:.2f}")
+    for what, pairs in rounds.items():
+        for name, place in (("p50", 0.5), ("p99", 0.99)):
+            alone, beside = (
+                statistics.median(sorted(each)[int(len(each) * place)] for each in times) * 1e3
+                for times in zip(*pairs, strict=True)
+            )
+            beside_text = f"beside {CALLERS} callers {beside:.3f} ms, ratio {beside / alone:.2f}"
+            print(f"{what} {name}: alone {alone:.3f} ms, {beside_text}")
     return 0
 
 
 def _rounds(
-    port: int, busy: multiprocessing.synchronize.Event, rounds: int, requests: int
-) -> list[tuple[list[float], list[float]]]:
-    found = []
-    for _ in range(rounds):
-        alone = _times(port, requests)
+    plain: int, tools: int, busy: multiprocessing.synchronize.Event, given: argparse.Namespace
+) -> dict[str, list[tuple[list[float], list[float]]]]:
+    asked = {"pass-through": (plain, PLAIN, given.requests), "tool": (tools, TOOL, given.calls)}
+    found: dict[str, list[tuple[list[float], list[float]]]] = {what: [] for what in asked}
+    for _ in range(given.rounds):
+        alone = {what: _times(*how) for what, how in asked.items()}
         busy.set()
-        _times(port, 100)
-        found.append((alone, _times(port, requests)))
+        _times(plain, PLAIN, 100)
+        for what, how in asked.items():
+            found[what].append((alone[what], _times(*how)))
         busy.clear()
         time.sleep(0.5)  # the calls in flight end
     return found
 
 
-def _times(port: int, count: int) -> list[float]:
+def _times(port: int, request: bytes, count: int) -> list[float]:
     times = []
     with socket.create_connection(("127.0.0.1", port)) as kept:
         kept.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(count):
             began = time.perf_counter()
-            kept.sendall(b"GET /small HTTP/1.1\r\nHost: x\r\n\r\n")
+            kept.sendall(request)
             size = 0
-            while size < len(SMALL):
+            while size < len(SMALL):  # it is longer by its head, which never comes alone
                 size += len(kept.recv(65536))
             times.append(time.perf_counter() - began)
     return times

@@ -21,6 +21,7 @@ from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Failure, Outcome
 from gateway.call.rate import Rates
 from gateway.call.run import UNKNOWN, Full, Project, run_call
+from gateway.call.turnstile import Turnstile
 from gateway.contract.refusal import Refusal
 from gateway.contract.values import Rate
 from gateway.generation import Generation, Reload
@@ -63,6 +64,7 @@ class Gateway:
         self._projecting = self._project if spans is None else spans.projecting(self._project)
         self._admission = Admission()
         self._rates = Rates()
+        self._turns = Turnstile()
         self._send = send
         self._projections = projections
         self._observers = tuple(observers)
@@ -105,7 +107,9 @@ class Gateway:
             outcome = (
                 _overloaded(call, generation)
                 if not entered
-                else await run_call(call, generation, send, self._projecting, trace=self._trace or call.keep)
+                else await run_call(
+                    call, generation, send, self._projecting, trace=self._trace or call.keep, turns=self._turns
+                )
             )
         except asyncio.CancelledError:
             self._tell(_aborted(call, generation), generation, begun)
