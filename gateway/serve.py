@@ -32,6 +32,7 @@ from gateway.contract.refusal import Refusal
 from gateway.contract.values import Address
 from gateway.gateway import Gateway, Observer
 from gateway.generation import TOOL_SURFACES, Generation, Reload, index
+from gateway.processes import SAME_SIGNAL
 from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.processes.tally import Tallies
 from gateway.projection.runner import ProjectionRunner
@@ -269,7 +270,7 @@ def _together(*parts: Routes) -> Routes:
 async def serve(
     contract: Contract, *observers: Observer, load: Load | None = None, watch: bool = False
 ) -> PortTaken | None:
-    """Serve until SIGINT or SIGTERM; a second signal does not wait for what is in flight. SIGHUP reloads."""
+    """Serve until SIGINT or SIGTERM; a later signal does not wait for what is in flight. SIGHUP reloads."""
     if isinstance(plan := plan_of(contract), tuple):
         return PortTaken("\n".join(map(str, plan)))
     serving = Serving(contract, *observers, load=load, plan=plan)
@@ -290,7 +291,7 @@ async def serve(
     for task in reloads:
         task.cancel()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(number)
+        loop.call_later(SAME_SIGNAL, loop.remove_signal_handler, number)
     await serving.stop(serving.gateway.generation.contract.gateway.shutdown)
     return None
 

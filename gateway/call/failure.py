@@ -342,10 +342,14 @@ def _told(answer: Answer, backend: Backend) -> _Told:
     return told
 
 
+def declared_retryable(declared: DeclaredError, told: bool | None = None) -> bool:
+    """Whether a declared code can be tried again: the contract's word, else the backend's, else by its status."""
+    derived = declared.status in _RETRYABLE_STATUSES or declared.status == 429
+    return next((word for word in (declared.retryable, told) if word is not None), derived)
+
+
 def _declared_failure(told: _Told, declared: DeclaredError, answer: Answer) -> Failure:
     assert told.code is not None
-    derived = declared.status in _RETRYABLE_STATUSES or declared.status == 429
-    retryable = next((word for word in (declared.retryable, told.retryable) if word is not None), derived)
     details: dict[str, Any] = {"backend_status": answer.status}
     if told.details:
         details["backend_details"] = told.details
@@ -356,7 +360,7 @@ def _declared_failure(told: _Told, declared: DeclaredError, answer: Answer) -> F
         told.code,
         declared.status,
         told.message or f"The backend answered {told.code}.",
-        retryable,
+        declared_retryable(declared, told.retryable),
         details,
         hints or None,
     )

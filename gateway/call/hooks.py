@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.call.failure import declared_retryable
 from gateway.call.outcome import Call, Code, Failure, Outcome
 from gateway.contract.model import Endpoint
 
@@ -73,17 +74,14 @@ def run_before(hook: Before | None, call: Call, endpoint: Endpoint) -> dict[str,
     if hook is None:
         return None
     try:
-        replaced = hook(BeforeCall(call.tool, call.surface, call.call_id, _copied(call.arguments)))
+        replaced = _asked(hook, BeforeCall(call.tool, call.surface, call.call_id, _copied(call.arguments)), "before")
     except Refusal as refusal:
         return _refused(refusal, endpoint)
-    if inspect.iscoroutine(replaced):
-        replaced.close()
-        raise TypeError("the before hook returned a coroutine; it must be a plain function")
     return dict(replaced) if isinstance(replaced, Mapping) else None
 
 
 def run_after(hook: After | None, outcome: Outcome) -> None:
-    """Show the outcome to the after hook; one that raises is logged and changes nothing."""
+    """Show a copy of the outcome to the after hook; one that raises is logged and changes nothing."""
     if hook is None:
         return
     failure = outcome.failure
@@ -91,24 +89,35 @@ def run_after(hook: After | None, outcome: Outcome) -> None:
         outcome.tool,
         outcome.call.surface,
         outcome.call.call_id,
-        outcome.call.arguments,
-        outcome.effective_arguments,
+        _copied(outcome.call.arguments),
+        _copied(outcome.effective_arguments),
         outcome.ok,
         outcome.code,
         failure.retryable if failure else False,
-        outcome.value if failure is None else outcome.envelope(),
+        _copied(outcome.value if failure is None else outcome.envelope()),
         outcome.full_bytes,
         outcome.view_bytes,
         outcome.duration,
         outcome.fault,
     )
     try:
-        returned = hook(seen)
-        if inspect.iscoroutine(returned):
-            returned.close()
-            raise TypeError("the after hook returned a coroutine; it must be a plain function")
+        _asked(hook, seen, "after")
     except Exception:
         log.exception("the after hook failed", extra={"tool": outcome.tool})
+
+
+def _asked(hook: Callable[[Any], Any], seen: BeforeCall | AfterCall, name: str) -> Any:
+    """What a hook returns. One that would end the process or the task (`sys.exit`) has failed as any other."""
+    try:
+        returned = hook(seen)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as fault:
+        raise RuntimeError(f"the {name} hook raised {type(fault).__name__}") from fault
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise TypeError(f"the {name} hook returned a coroutine; it must be a plain function")
+    return returned
 
 
 def _refused(refusal: Refusal, endpoint: Endpoint) -> Failure:
@@ -118,7 +127,7 @@ def _refused(refusal: Refusal, endpoint: Endpoint) -> Failure:
             refusal.code,
             declared.status,
             refusal.message or f"The call was refused: {refusal.code}.",
-            bool(declared.retryable),
+            declared_retryable(declared),
             {},
             refusal.hint or declared.hint,
         )

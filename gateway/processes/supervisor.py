@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.processes import SAME_SIGNAL
 from gateway.processes.channel import Channel, Message, pair
 from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.processes.tally import Tallies
@@ -96,6 +97,8 @@ class Supervisor:
         self._due: list[tuple[float, str]] = []
         self._deaths: dict[str, int] = {"tools": 0, "relay": 0}
         self._stopping: float | None = None
+        #: When the signal came that told it to stop.
+        self._told = float("-inf")
         self._code = 0
 
     def run(self) -> int:
@@ -126,8 +129,9 @@ class Supervisor:
                 self._reload([])
             elif number in (signal.SIGINT, signal.SIGTERM):
                 if self._stopping is None:
+                    self._told = time.monotonic()
                     self._stop()
-                else:
+                elif time.monotonic() - self._told >= SAME_SIGNAL:
                     self._code = 128 + number
                     self._kill()
 
@@ -300,6 +304,8 @@ class Supervisor:
 
     def _on_leaving(self, child: _Child, _: Message) -> None:
         """It was told by somebody else to end; another one takes over while it drains."""
+        if child.leaving:  # told twice
+            return
         child.leaving = True
         self._lose(child)
         if self._stopping is None:

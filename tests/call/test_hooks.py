@@ -21,7 +21,7 @@ CONTRACT = """
         description: Reads.
         input: {{type: object, properties: {{limit: {{type: integer, default: 9}}, mode: {{type: string}}}}}}
         output: {{type: object, properties: {{a: {{type: integer}}}}}}
-        errors: {{QUOTA_EXCEEDED: {{status: 429, retryable: true, hint: Wait.}}}}
+        errors: {{QUOTA_EXCEEDED: {{status: 429, retryable: true, hint: Wait.}}, ASLEEP: {{status: 503}}, DONE: {{status: 503, retryable: false}}}}
         tool: {{view: {{defaults: {{mode: short}}}}}}
 """
 HOOKS = """
@@ -38,6 +38,12 @@ HOOKS = """
             return {"limit": "x"}
         if mode == "refuse":
             raise Refusal("QUOTA_EXCEEDED", "No more today.")
+        if mode in ("ASLEEP", "DONE", "CONFLICT"):
+            raise Refusal(mode)
+        if mode == "exit":
+            raise SystemExit(3)
+        if mode == "cancel":
+            raise asyncio.CancelledError
         if mode == "undeclared":
             raise Refusal("SOMETHING_ELSE")
         if mode == "raise":
@@ -50,6 +56,14 @@ HOOKS = """
         seen.append(call)
         if call.args.get("limit") == 404:
             raise RuntimeError("the hook's own fault")
+        if call.args.get("limit") == 405:
+            raise SystemExit(3)
+        if call.args.get("limit") == 406:
+            raise asyncio.CancelledError
+        if call.args.get("mode") == "spoil":
+            call.args.clear()
+            call.answer.get("details", {}).get("violations", []).clear()
+            call.answer.clear()
 """
 
 
@@ -105,7 +119,15 @@ async def test_a_hook_refuses_with_a_declared_error_and_nothing_is_sent(tmp_path
     assert told.retryable
 
 
-@pytest.mark.parametrize("mode", ["raise", "undeclared"])
+@pytest.mark.parametrize(("code", "retryable"), [("ASLEEP", True), ("DONE", False), ("CONFLICT", False)])
+async def test_whether_a_hooks_refusal_can_be_tried_again_is_declared_or_follows_from_its_status(
+    tmp_path: Path, code: str, retryable: bool
+) -> None:
+    outcome, told, sent = await ended(tmp_path, {"mode": code})
+    assert (outcome.code, outcome.failure.retryable, told.retryable, sent) == (code, retryable, retryable, 0)
+
+
+@pytest.mark.parametrize("mode", ["raise", "undeclared", "exit", "cancel"])
 async def test_a_hook_that_breaks_is_the_gateways_fault_and_is_hidden(
     tmp_path: Path, mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,10 +138,21 @@ async def test_a_hook_that_breaks_is_the_gateways_fault_and_is_hidden(
 
 
 @pytest.mark.requirement("187-3-hook-cannot-change")
-async def test_an_after_hook_that_raises_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    outcome, _, _ = await ended(tmp_path, {"limit": 404})
+@pytest.mark.parametrize("limit", [404, 405, 406], ids=["a fault", "an exit", "a cancellation"])
+async def test_an_after_hook_that_raises_changes_nothing(
+    tmp_path: Path, limit: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome, _, _ = await ended(tmp_path, {"limit": limit})
     assert outcome.ok
     assert "the after hook failed" in caplog.text
+
+
+@pytest.mark.requirement("187-3-hook-cannot-change")
+async def test_what_an_after_hook_does_to_what_it_is_given_nobody_else_sees(tmp_path: Path) -> None:
+    outcome, _, _ = await ended(tmp_path, {"mode": "spoil"})
+    assert (outcome.value, outcome.call.arguments) == ({"a": 1}, {"mode": "spoil"})
+    refused, _, _ = await ended(tmp_path, {"mode": "spoil", "limit": "x"})
+    assert [each["pointer"] for each in refused.envelope()["details"]["violations"]] == ["/limit"]
 
 
 @pytest.mark.requirement("187-3-one-outcome", "s12-75-refusals-reach-hooks")

@@ -86,7 +86,9 @@ class Served:
 async def served(config: Path, *options: str, ready: int = 3) -> AsyncIterator[Served]:
     """Serve a contract whose listeners are `ready` in number, until the block ends; then nothing of it is left."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "serve", str(config), *options), stderr=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "gateway", "serve", str(config), *options),
+        stderr=asyncio.subprocess.PIPE,
+        process_group=0,  # one of its own, as a shell gives it
     )
     found = Served(process)
     reading = asyncio.create_task(found.read())
