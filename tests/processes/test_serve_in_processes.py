@@ -331,7 +331,7 @@ def test_the_supervisor_takes_signals_that_come_together_for_one_and_a_later_one
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now)
+    monkeypatch.setattr("gateway.processes.supervisor.time.monotonic", lambda: now)
     stopping = supervisor.Supervisor(0, lambda *_: 0, lambda *_: 0)
     stopping._signalled(bytes((signal.SIGINT, signal.SIGTERM)))
     assert stopping._code == 0
