@@ -26,18 +26,29 @@ class TokenSource:
         self._request = Request(
             "", "POST", target, (("Content-Type", "application/x-www-form-urlencoded"),), body, idempotent=True
         )
-        self._lock = asyncio.Lock()
         self._token: str | None = None
         self._until = 0.0
+        self._asking: asyncio.Task[str | None] | None = None
+        self._waiting = 0
 
     async def token(self, fetch: Fetch) -> str | None:
         """A token that is good now; None where none can be had. The caller sets the deadline."""
         if self._token is not None and time.monotonic() < self._until:
             return self._token
-        async with self._lock:
-            if self._token is None or time.monotonic() >= self._until:
-                self._token, self._until = _read(await fetch(self._place, self._request))
-            return self._token
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask(fetch))
+        asking = self._asking
+        self._waiting += 1
+        try:
+            return await asyncio.shield(asking)  # whoever leaves does not take it from the others
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not asking.done():
+                asking.cancel()
+
+    async def _ask(self, fetch: Fetch) -> str | None:
+        self._token, self._until = _read(await fetch(self._place, self._request))
+        return self._token
 
     def refused(self, token: str) -> None:
         """The backend answered 401: the next call asks for another one."""
@@ -49,6 +60,8 @@ class TokenSource:
 _MARGIN: Final = 10.0
 #: How long a token is kept whose end is not said.
 _UNSAID: Final = 300.0
+#: A longer life is not believed; a number that no double holds is none.
+_LONGEST: Final = 86_400.0
 #: RFC 6750 section 2.1
 _BEARER: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*\Z").match
 
@@ -61,5 +74,5 @@ def _read(answer: Answer | NoAnswer) -> tuple[str | None, float]:
     token, lasts = said.get("access_token"), said.get("expires_in")
     if not isinstance(token, str) or not _BEARER(token):
         return None, 0.0
-    seconds = float(lasts) - _MARGIN if isinstance(lasts, int | float) else _UNSAID
+    seconds = min(max(lasts, 0), _LONGEST) - _MARGIN if isinstance(lasts, int | float) else _UNSAID
     return token, time.monotonic() + seconds

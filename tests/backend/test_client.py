@@ -651,6 +651,47 @@ async def test_a_token_that_ended_or_was_refused_is_fetched_again() -> None:
         assert (statuses, len(tokens.received)) == ([200, 401, 200], 2)
 
 
+@pytest.mark.parametrize(
+    ("server", "statuses"),
+    [
+        (TokenServer(lasts=5), [200] * 5),
+        (TokenServer(lasts=10**400), [200] * 5),
+        (TokenServer(answer=b"{}"), []),
+    ],
+    ids=["short-lived", "longer than a double", "none"],
+)
+async def test_many_that_wait_cause_one_request_also_where_its_answer_is_of_no_use_to_the_next(
+    server: TokenServer, statuses: list[int]
+) -> None:
+    async with with_tokens(server) as (client, tokens, _):
+        answers = await asyncio.gather(*(client.send(GET) for _ in range(5)))
+        assert [answer.status for answer in answers if isinstance(answer, Answer)] == statuses
+        assert len(tokens.received) == 1
+
+
+async def test_a_call_that_leaves_takes_the_token_from_nobody() -> None:
+    asked, given = asyncio.Event(), asyncio.Event()
+
+    class Slow(TokenServer):
+        async def tokens(self, backend: RawBackend, reader: Reader, writer: Writer) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            asked.set()
+            await given.wait()
+            writer.write(head("Content-Length: 21") + b'{"access_token":"t0"}')
+
+    async with with_tokens(Slow()) as (client, _, backend):
+        first = asyncio.create_task(client.send(GET))
+        second = asyncio.create_task(client.send(GET))
+        await asked.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        given.set()
+        answer = await second
+        assert isinstance(answer, Answer)
+        assert answer.status == 200
+        assert len(backend.received) == 1
+
+
 @pytest.mark.parametrize("said", [b"{}", b"[]", b"<html>", b'{"access_token": "a\\r\\nX: 1"}', b'{"access_token": 1}'])
 async def test_without_a_token_nothing_is_sent(said: bytes) -> None:
     async with with_tokens(TokenServer(answer=said)) as (client, _, backend):
