@@ -15,8 +15,8 @@ from gateway.contract.model import Contract
 
 log = logging.getLogger("toolview")
 
-#: What a contract is written in, and Kubernetes' link to the mounted version, whose files change all at once.
-_SUFFIXES = (".yaml", ".yml", ".json", ".py")
+#: What a contract and its cards are written in, and Kubernetes' link to the mounted version, which changes all at once.
+_SUFFIXES = (".yaml", ".yml", ".json", ".py", ".html")
 _MOUNTED = "..data"
 _NOT_OURS = {"__pycache__", "node_modules", "site-packages", ".git", ".venv"}
 

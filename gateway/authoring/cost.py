@@ -62,7 +62,7 @@ async def costs(contract: Contract) -> Costs:
     found = _described(generation)
     catalog = generation.catalog(_LISTED, None)
     shown = contract.gateway.mcp.output_schema
-    on_mcp = {tool.name: tool.mcp(output_schema=shown) for tool in catalog.tools}
+    on_mcp = {tool.name: tool.mcp(output_schema=shown, card=True) for tool in catalog.tools}
     rows = [
         ListingCost(name, len(one.standard), len(one.compact), len(json_text.encode(on_mcp[name])))
         for name, one in found.items()

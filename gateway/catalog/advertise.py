@@ -11,7 +11,7 @@ from gateway.catalog.positions import DEFINITIONS, rebuilt
 from gateway.catalog.publish import published, with_default
 
 if TYPE_CHECKING:
-    from gateway.contract.model import Endpoint, View
+    from gateway.contract.model import Card, Endpoint, View
     from gateway.schema import Schema
 
 Json = Any
@@ -30,10 +30,14 @@ class Advertised:
     #: Whether the answer stands under `result`, since its own root need not be an object.
     wrapped: bool
     annotations: Mapping[str, Json]
-    meta: Mapping[str, Json]
+    #: What hosts show its answers in; it moves no digest.
+    card: Card | None = None
 
-    def mcp(self, *, output_schema: bool = True) -> dict[str, Json]:
-        """The tool as MCP lists it; what it does not have, or is not asked for, is absent, never null."""
+    def mcp(self, *, output_schema: bool = True, card: bool = False) -> dict[str, Json]:
+        """The tool as MCP lists it; what it does not have, or is not asked for, is absent, never null.
+
+        Its card is named where it can be read as well.
+        """
         entry: dict[str, Json] = {
             "name": self.name,
             "title": self.title,
@@ -41,7 +45,7 @@ class Advertised:
             "inputSchema": self.input_schema,
             "outputSchema": self.output_schema if output_schema else None,
             "annotations": dict(self.annotations) or None,
-            "_meta": dict(self.meta) or None,
+            "_meta": _meta(self.card) if card and self.card is not None else None,
         }
         return {key: value for key, value in entry.items() if value is not None}
 
@@ -61,7 +65,7 @@ def advertise(endpoint: Endpoint) -> Advertised:
         output_schema=published(documents, portable=True, wrapped=wrapped) if outputs else None,
         wrapped=wrapped,
         annotations=tool.annotations,
-        meta={},
+        card=tool.ui,
     )
 
 
@@ -79,6 +83,14 @@ def catalog_digest(tools: Sequence[Advertised]) -> str:
             for tool in sorted(tools, key=lambda tool: tool.name)
         ]
     )
+
+
+def _meta(card: Card) -> dict[str, Json]:
+    """How MCP Apps binds a tool to its card; the flat key is what hosts read before there was the other."""
+    said: dict[str, Json] = {"resourceUri": card.uri}
+    if set(card.visibility) != {"model", "app"}:
+        said["visibility"] = list(card.visibility)
+    return {"ui": said, "ui/resourceUri": card.uri}
 
 
 def _input(endpoint: Endpoint, view: View | None) -> dict[str, Json]:

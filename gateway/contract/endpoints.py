@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from gateway.backend.request import Body, RequestBuilder, SendRule, compile_request
 from gateway.contract import moved
+from gateway.contract.cards import read_card
 from gateway.contract.examples import read_examples
 from gateway.contract.model import (
     Backend,
@@ -21,6 +22,7 @@ from gateway.contract.model import (
     SendWritten,
     Tool,
     ToolWritten,
+    Ui,
 )
 from gateway.contract.names import HTTP_ONLY, TOOL_SURFACES, hints, is_tool_name, surfaces, tool_name
 from gateway.contract.reading import Reading
@@ -244,7 +246,11 @@ class EndpointReader:
             view = read_view(self, given.view, (*path, "view"), arguments, output, outputs, builder)
             if view is None:
                 return _Refused()
-        self._check_parts(given, path, arguments)
+        card = None
+        if given.ui is not None:
+            card = read_card(self.reading, given.ui, (*path, "ui"))
+            self._warn_of_card(given.ui, (*path, "ui"), exposed)
+        self._check_question(given, path, arguments)
         title = given.title or shape.title
         told = given.annotations.model_dump(exclude_none=True) if given.annotations else {}
         return Tool(
@@ -255,19 +261,22 @@ class EndpointReader:
                 hints(told, shape.request.method, _idempotent(shape), given.safety_tier, title)
             ),
             safety_tier=given.safety_tier,
-            ui=given.ui,
+            ui=card,
             mcp=given.mcp,
             cost=given.cost,
             latency=given.latency,
         )
 
-    def _check_parts(self, tool: ToolWritten, path: Path, arguments: Schema | None) -> None:
-        if tool.ui is not None:
-            files = self.reading.files
-            inside = files.inside(tool.ui.resource, files.main)
-            if inside is None or not (files.folder / inside).is_file():
-                message = "there is no such file in the contract's folder; create it, or mend the path"
-                self.reading.refuse((*path, "ui", "resource"), message)
+    def _warn_of_card(self, ui: Ui, path: Path, exposed: frozenset[str]) -> None:
+        if "mcp" not in exposed:
+            self.reading.warn(path, "a card is shown by MCP clients alone, and `expose` leaves mcp out; add it")
+        elif ui.visibility == ("app",) and "agent" in exposed:
+            message = (
+                "this leaves the model out, and `expose` has agent, where none but models call; take one of them out"
+            )
+            self.reading.warn((*path, "visibility"), message)
+
+    def _check_question(self, tool: ToolWritten, path: Path, arguments: Schema | None) -> None:
         question = tool.mcp.confirm if tool.mcp else None
         if question is None or arguments is None:
             return

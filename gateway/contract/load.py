@@ -71,11 +71,11 @@ def _load(path: FilePath, environment: Mapping[str, str]) -> Contract | tuple[Re
         gateway=gateway,
         backends=MappingProxyType(backends),
         endpoints=MappingProxyType(endpoints),
-        digest=json_text.digest({"contract": shown, "files": _referenced(files)}),
+        digest=json_text.digest({"contract": shown, "files": _referenced(files) | files.cards}),
         folder=str(files.folder),
         warnings=in_order(reading.warnings),
         written=shown,
-        files=tuple(str(files.folder / name) for name in files.documents),
+        files=tuple(str(files.folder / name) for name in (*files.documents, *files.cards)),
     )
 
 
@@ -182,7 +182,6 @@ def _warn(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
 _LATER: tuple[tuple[str, ...], ...] = (
     ("gateway", "ledger"),
     ("endpoints", "*", "durable"),
-    ("endpoints", "*", "tool", "ui"),
     ("endpoints", "*", "tool", "mcp", "confirm"),
 )
 

@@ -495,9 +495,9 @@ class AnnotationsWritten(Shape):
 
 
 class Ui(Shape):
-    resource: Text = Field(description="HTML file of the card, in the contract's folder")
+    resource: Text = Field(description="HTML file of the card, in the contract's folder, 2 MiB at most")
     visibility: tuple[Annotated[Literal["model", "app"], *choice("model", "app")], ...] = Field(
-        default=("model", "app"), description="who sees the tool"
+        default=("model", "app"), description="who sees the tool, `[app]` for the card's own calls alone; both"
     )
 
 
@@ -590,6 +590,19 @@ class View:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A page that hosts with a screen show a tool's answer in (MCP Apps)."""
+
+    #: Below the contract's folder, as it is written.
+    file: str
+    #: What clients read it by.
+    uri: str
+    html: str = field(repr=False)
+    #: Who sees the tool: `model`, `app` or both.
+    visibility: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Tool:
     """What tool surfaces read of an endpoint."""
 
@@ -600,7 +613,7 @@ class Tool:
     #: MCP hints, derived where not written.
     annotations: Mapping[str, Any]
     safety_tier: str | None
-    ui: Ui | None
+    ui: Card | None
     mcp: ToolMcp | None
     cost: str | None
     latency: str | None

@@ -43,6 +43,8 @@ class Files:
     #: The contract's own file, and those it includes.
     main: str = ""
     included: set[str] = field(default_factory=set)
+    #: The pages of tools' cards, by path below the folder as it is written.
+    cards: dict[str, str] = field(default_factory=dict)
 
     def root(self, file: str) -> Json:
         return self.merged if file == "" else self.documents[file].value

@@ -132,7 +132,6 @@ def said(**changed: Json) -> Advertised:
         output_schema={"type": "object", "$defs": {"R": {"required": ["x", "y"]}}},
         wrapped=False,
         annotations={"readOnlyHint": True},
-        meta={},
     )
     return replace(made, **changed)
 

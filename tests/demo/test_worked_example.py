@@ -42,7 +42,8 @@ def contract(url: str, tmp_path: Path) -> Contract:
 
 
 def _load(folder: Path, text: str) -> Contract:
-    shutil.copytree(ROOT / "config" / "schemas", folder / "config" / "schemas")
+    for name in ("schemas", "ui"):
+        shutil.copytree(ROOT / "config" / name, folder / "config" / name)
     (folder / "config" / "gateway.yaml").write_text(text)
     loaded = load(folder / "config" / "gateway.yaml")
     assert isinstance(loaded, Contract), "\n".join(str(refusal) for refusal in loaded)

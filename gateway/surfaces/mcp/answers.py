@@ -11,6 +11,7 @@ from urllib.parse import quote
 from gateway import __version__, json_text
 from gateway.call.outcome import Outcome
 from gateway.catalog.advertise import Advertised
+from gateway.contract.model import Card
 from gateway.surfaces.mcp import media, wire
 from gateway.surfaces.mcp.wire import Id, Mirrored, Refusal
 
@@ -51,6 +52,12 @@ class Listing:
         return {tool.name: tool for tool in self.catalog.tools}
 
     @cached_property
+    def cards(self) -> Mapping[str, Card]:
+        """The cards of the catalog's tools, by what clients read them by; tools may share one."""
+        found = {tool.card.uri: tool.card for tool in self.catalog.tools if tool.card is not None}
+        return dict(sorted(found.items()))
+
+    @cached_property
     def _mirrored(self) -> Mapping[str, tuple[Mirrored, ...]]:
         found = {tool.name: tuple(mirrored_arguments(tool.input_schema)) for tool in self.catalog.tools}
         return {name: arguments for name, arguments in found.items() if arguments}
@@ -68,6 +75,12 @@ class Listing:
         """The result of `tools/list`, the same bytes every time."""
         return self._modern_result if modern else self._legacy_result
 
+    def page(self, member: bytes, *, modern: bool) -> bytes:
+        """A result that a client may keep, around its one member."""
+        shared = {"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": self._scope}
+        head = json_text.encode(shared)[:-1] + b"," if modern else b"{"
+        return b"".join((head, member, b",", self.meta(modern=modern), b"}"))
+
     def meta(self, *, modern: bool) -> bytes:
         """The `_meta` member of every result."""
         return self._modern_meta if modern else self._legacy_meta
@@ -82,16 +95,15 @@ class Listing:
 
     @cached_property
     def _entries(self) -> bytes:
-        return json_text.encode([tool.mcp(output_schema=self.output_schema) for tool in self.catalog.tools])
+        return json_text.encode([tool.mcp(output_schema=self.output_schema, card=True) for tool in self.catalog.tools])
 
     @cached_property
     def _legacy_result(self) -> bytes:
-        return b"".join((b'{"tools":', self._entries, b",", self._legacy_meta, b"}"))
+        return self.page(b'"tools":' + self._entries, modern=False)
 
     @cached_property
     def _modern_result(self) -> bytes:
-        shared = json_text.encode({"resultType": "complete", "ttlMs": TTL_MS, "cacheScope": self._scope})
-        return b"".join((shared[:-1], b',"tools":', self._entries, b",", self._modern_meta, b"}"))
+        return self.page(b'"tools":' + self._entries, modern=True)
 
     @property
     def _scope(self) -> str:
@@ -115,12 +127,13 @@ def mirrored_arguments(schema: Json, path: tuple[str, ...] = ()) -> Iterator[Mir
         yield from mirrored_arguments(declared, (*path, name))
 
 
-def discover_result(instructions: str | None, *, private: bool) -> bytes:
-    """The result of `server/discover`: one version, and tools, which is all that answers here."""
+def discover_result(instructions: str | None, *, private: bool, cards: bool) -> bytes:
+    """The result of `server/discover`: one version, and tools with their cards, which is all that answers here."""
+    shown: dict[str, Json] = {"resources": {}, "extensions": {wire.APPS: {}}} if cards else {}
     result: dict[str, Json] = {
         "resultType": "complete",
         "supportedVersions": [wire.MODERN_VERSION],
-        "capabilities": {"tools": {}},
+        "capabilities": {"tools": {}, **shown},
         "ttlMs": TTL_MS,
         "cacheScope": "private" if private else "public",
         "_meta": _STAMP,
@@ -130,11 +143,12 @@ def discover_result(instructions: str | None, *, private: bool) -> bytes:
     return json_text.encode(result)
 
 
-def initialize_result(version: str, instructions: str | None) -> bytes:
+def initialize_result(version: str, instructions: str | None, *, cards: bool) -> bytes:
     """The result of the handshake."""
+    shown = {"resources": {"subscribe": False, "listChanged": False}} if cards else {}
     result: dict[str, Json] = {
         "protocolVersion": version,
-        "capabilities": {"tools": {"listChanged": False}},
+        "capabilities": {"tools": {"listChanged": False}, **shown},
         "serverInfo": _SERVER,
     }
     if instructions:

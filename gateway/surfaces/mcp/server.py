@@ -13,9 +13,20 @@ from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway
 from gateway.generation import Generation
 from gateway.record import record
-from gateway.surfaces.mcp import answers
+from gateway.surfaces.mcp import answers, resources
 from gateway.surfaces.mcp.answers import Listing
-from gateway.surfaces.mcp.wire import CallTool, Discover, Id, Initialize, ListTools, Notification, Ping, Refusal
+from gateway.surfaces.mcp.wire import (
+    CallTool,
+    Discover,
+    Id,
+    Initialize,
+    ListResources,
+    ListTools,
+    Notification,
+    Ping,
+    ReadResource,
+    Refusal,
+)
 
 SURFACE = "mcp"
 
@@ -64,7 +75,7 @@ class McpServer:
 
     def answer(
         self,
-        message: Discover | Initialize | Ping | ListTools | Notification | Refusal,
+        message: Discover | Initialize | Ping | ListTools | ListResources | ReadResource | Notification | Refusal,
         generation: Generation,
         listing: Listing,
     ) -> Answered:
@@ -78,9 +89,15 @@ class McpServer:
             case ListTools(request_id, modern):
                 return Answered(answers.reply(request_id, listing.result(modern=modern)), stamped=True)
             case Initialize(request_id, version):
-                return Answered(answers.reply(request_id, answers.initialize_result(version, instructions)))
+                result = answers.initialize_result(version, instructions, cards=bool(listing.cards))
+                return Answered(answers.reply(request_id, result))
+            case ListResources() | ReadResource():
+                said = resources.answer(message, listing)
+                if isinstance(said, Refusal):
+                    return Answered(answers.error(said), said.status)
+                return Answered(answers.reply(message.id, said), stamped=True)
             case Discover(request_id):
-                result = answers.discover_result(instructions, private=listing.private)
+                result = answers.discover_result(instructions, private=listing.private, cards=bool(listing.cards))
                 return Answered(answers.reply(request_id, result))
             case Ping(request_id):
                 return Answered(answers.reply(request_id, b"{}"))

@@ -27,6 +27,8 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+#: Of the handshake era; in the modern one a resource that is not there is an invalid parameter.
+RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
@@ -37,9 +39,12 @@ PARAM_HEADER = "Mcp-Param-"
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+#: The extension by which hosts show a tool's answer in a card.
+APPS = "io.modelcontextprotocol/ui"
 CALL_ID_KEY = "toolview/toolCallId"
 
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_OF_RESOURCES = frozenset({"resources/list", "resources/templates/list", "resources/read"})
 _MODERN_STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 200}
 
 _CALL_ID = re.compile(r"[!-~]{1,128}")
@@ -100,6 +105,27 @@ class ListTools:
     modern: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ListResources:
+    """`resources/list`, or that of templates, of which there are none."""
+
+    id: Id
+    modern: bool
+    templates: bool
+    #: Why it cannot be answered, where there are resources at all.
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResource:
+    """`resources/read`; whether there is such a resource is for the catalog to say."""
+
+    id: Id
+    modern: bool
+    #: None where none is given.
+    uri: str | None
+
+
 @record
 class CallTool:
     """`tools/call`; whether there is such a tool is for the call to find out."""
@@ -138,7 +164,7 @@ class Refusal:
     unasked: bool = False
 
 
-Message = Discover | Initialize | Ping | ListTools | CallTool | Notification | Refusal
+Message = Discover | Initialize | Ping | ListTools | ListResources | ReadResource | CallTool | Notification | Refusal
 
 
 def read(body: bytes, headers: Headers | None, mirrored: Callable[[str], Sequence[Mirrored]]) -> Message:
@@ -202,6 +228,8 @@ def _read_legacy(request_id: Id, method: str, params: Json) -> Message:
         return Ping(request_id)
     if method == "initialize":
         return _initialize(request_id, params)
+    if method in _OF_RESOURCES:
+        return _resources(request_id, method, params, modern=False)
     return _refusal(request_id, METHOD_NOT_FOUND, "Method not found", modern=False)
 
 
@@ -236,6 +264,8 @@ def _read_modern(
         return _list(request_id, params, modern=True)
     if method == "server/discover":
         return Discover(request_id)
+    if method in _OF_RESOURCES:
+        return _resources(request_id, method, params, modern=True)
     return _refusal(request_id, METHOD_NOT_FOUND, "Method not found", modern=True)
 
 
@@ -323,12 +353,24 @@ def _call(request_id: Id, params: Json, *, modern: bool) -> CallTool | Refusal:
 
 
 def _list(request_id: Id, params: Json, *, modern: bool) -> ListTools | Refusal:
-    if not isinstance(params, dict):
-        return _refusal(request_id, INVALID_PARAMS, "params must be an object", modern=modern)
-    # There is one page, so no cursor was ever handed out.
-    if params.get("cursor") is not None:
-        return _refusal(request_id, INVALID_PARAMS, "Invalid cursor", modern=modern)
+    if fault := _misread(params):
+        return _refusal(request_id, INVALID_PARAMS, fault, modern=modern)
     return ListTools(request_id, modern)
+
+
+def _misread(params: Json) -> str | None:
+    """Why nothing can be listed with these parameters."""
+    if not isinstance(params, dict):
+        return "params must be an object"
+    # There is one page, so no cursor was ever handed out.
+    return None if params.get("cursor") is None else "Invalid cursor"
+
+
+def _resources(request_id: Id, method: str, params: Json, *, modern: bool) -> ListResources | ReadResource:
+    if method == "resources/read":
+        uri = params.get("uri") if isinstance(params, dict) else None
+        return ReadResource(request_id, modern, uri if isinstance(uri, str) else None)
+    return ListResources(request_id, modern, method == "resources/templates/list", _misread(params))
 
 
 def _initialize(request_id: Id, params: Json) -> Initialize | Refusal:

@@ -76,7 +76,7 @@ def advertised(name: str, properties: Json, output: Json, annotations: Json = RE
     wrapped = output is not None and output.get("type") != "object"
     shown = None if output is None else published([output], portable=True, wrapped=wrapped)
     return Advertised(
-        name, None, f"What {name} is for.", published([given], portable=False), shown, wrapped, annotations, {}
+        name, None, f"What {name} is for.", published([given], portable=False), shown, wrapped, annotations
     )
 
 

@@ -22,6 +22,9 @@ BULK = [f"bulk_{number:03}" for number in range(200)]
 
 TREE = {"name": "a", "kids": [{"name": "b", "kids": [{"name": "c", "kids": []}]}]}
 TURNS: Json = {"left": {"right": {"left": {"right": {}}}}}
+#: The card of `cycle`, and what it is read by.
+CARD = "<!doctype html>\n<title>É \u2028 </title><script>1 < 2 && '\\\\'</script>\n"
+CARD_URI = "ui://toolview/ui/a%20tree.html"
 WORDS = {"type": "t", "properties": {"$ref": "r"}, "default": [1], "required": True, "a/b~c": "p", "": "e"}
 
 CONTRACT = """
@@ -50,7 +53,7 @@ CONTRACT = """
         description: A tree.
         input: {type: object, properties: {under: {$ref: "#/schemas/Node"}}}
         output: {$ref: "#/schemas/Node"}
-        tool: {name: cycle}
+        tool: {name: cycle, ui: {resource: ui/a tree.html, visibility: [model]}}
       turns: {request: GET /turns, description: Left and right., output: {$ref: "#/schemas/Left"}, tool: {name: cycle_of_two}}
       state:
         request: POST /state
@@ -230,6 +233,7 @@ async def served_odd(folder: Path) -> AsyncIterator[tuple[str, Backend]]:
     """The gateway with all its listeners; gives the URL of its MCP surface, and the backend."""
     async with backend(Answers()) as behind:
         bulk = "".join(_BULK.format(name=name) for name in BULK)
-        contract = accepted(folder, CONTRACT.replace("URL", behind.url).replace("BULK\n", bulk))
+        text = CONTRACT.replace("URL", behind.url).replace("BULK\n", bulk)
+        contract = accepted(folder, text, {"ui/a tree.html": CARD})
         async with serving(contract) as served:
             yield f"http://{served.addresses['tools']}/mcp", behind

@@ -166,17 +166,17 @@ def test_m5_arguments_with_headers_are_found_where_clients_look() -> None:
 
 
 def test_m8_discover_says_what_is_served_and_no_more() -> None:
-    shown = json.loads(answers.discover_result("Be kind.", private=False))
+    shown = json.loads(answers.discover_result("Be kind.", private=False, cards=False))
     validate_server_result("server/discover", wire.MODERN_VERSION, shown)
     assert shown["supportedVersions"] == [wire.MODERN_VERSION]
     assert shown["capabilities"] == {"tools": {}}
     assert shown["instructions"] == "Be kind."
-    assert "instructions" not in json.loads(answers.discover_result(None, private=False))
+    assert "instructions" not in json.loads(answers.discover_result(None, private=False, cards=False))
 
 
 @pytest.mark.parametrize("version", sorted(wire.HANDSHAKE_VERSIONS))
 def test_l1_m9_the_handshake_says_its_version_and_has_nothing_of_the_modern_era(version: str) -> None:
-    shown = json.loads(answers.initialize_result(version, None))
+    shown = json.loads(answers.initialize_result(version, None, cards=False))
     validate_server_result("initialize", version, shown)
     assert shown.keys() == {"protocolVersion", "capabilities", "serverInfo"}
     assert shown["capabilities"] == {"tools": {"listChanged": False}}

@@ -14,10 +14,12 @@ from mcp.shared.exceptions import MCPError
 
 from tests.rig import Backend
 from tests.surfaces.mcp import javascript, python1
-from tests.surfaces.mcp.odd import BIG, CALLS, INSTRUCTIONS, NAMES, served_odd
+from tests.surfaces.mcp.odd import BIG, CALLS, CARD, CARD_URI, INSTRUCTIONS, NAMES, served_odd
 
 Json = Any
 Mode = Literal["auto", "legacy"]
+#: What is read of a card.
+READ = {"uri": CARD_URI, "mimeType": "text/html;profile=mcp-app", "text": CARD}
 NAMED = [f"{call.tool}={json.dumps(call.arguments)}" for call in CALLS] + ["nope={}", "slow"]
 
 
@@ -75,7 +77,15 @@ def python_2(mode: Mode) -> Callable[[str], Awaitable[Json]]:
             slow = await client.call_tool("slow", who, progress_callback=hear)
             await released[0]
             results["slow"] = slow.model_dump(mode="json", by_alias=True, exclude_none=True)
-            said = {"heard": heard, "version": client.protocol_version, "instructions": client.instructions}
+            uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+            pages = [(await client.read_resource(uri)).contents for uri in uris]
+            cards = {uri: page[0].model_dump(mode="json", by_alias=True) for uri, page in zip(uris, pages, strict=True)}
+            said = {
+                "heard": heard,
+                "cards": cards,
+                "version": client.protocol_version,
+                "instructions": client.instructions,
+            }
             return {"tools": tools, "results": results, **said}
 
     return ran
@@ -118,6 +128,9 @@ def faults(name: str, said: Json) -> list[str]:
         found.append(f"progress: {heard}")
     if results.get("slow", {"structuredContent": {}}).get("structuredContent") != {}:
         found.append(f"slow: {results['slow']}")
+    card = said.get("cards", {CARD_URI: READ})
+    if {uri: {key: page.get(key) for key in READ} for uri, page in card.items()} != {CARD_URI: READ}:
+        found.append(f"the card: {card}")
     # Inspector looks a tool up in the list before it calls it.
     if results["nope"].get("code") != (5 if name.startswith("Inspector") else -32602):
         found.append(f"an unknown tool: {results['nope']}")
@@ -146,6 +159,7 @@ async def test_every_client_lists_and_calls_every_odd_tool(odd: tuple[str, Backe
         name: version for name, (_, version) in clients.items()
     }
     assert [name for name, each in told.items() if "heard" not in each] == ["Inspector", "Inspector, handshake"]
+    assert [name for name, each in told.items() if "cards" not in each] == ["Inspector", "Inspector, handshake"]
     assert {each["instructions"] for each in told.values() if "version" in each} == {INSTRUCTIONS}
     # What reached the backend is what each client said, defaults included.
     targets = [request.target for request in behind.received]

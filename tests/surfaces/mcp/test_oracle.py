@@ -18,7 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIO
 
 from gateway.surfaces.mcp import wire
 from tests.surfaces.mcp import javascript
-from tests.surfaces.mcp.odd import CALLS, served_odd
+from tests.surfaces.mcp.odd import CALLS, CARD, CARD_URI, served_odd
 
 Json = Any
 REVISIONS = KNOWN_PROTOCOL_VERSIONS
@@ -26,7 +26,7 @@ _ACCEPT = "application/json, text/event-stream"
 INFO = {"name": "t", "version": "1"}
 _CODES = {
     wire.PARSE_ERROR, wire.INVALID_REQUEST, wire.METHOD_NOT_FOUND, wire.INVALID_PARAMS,
-    wire.HEADER_MISMATCH, wire.UNSUPPORTED_VERSION,
+    wire.HEADER_MISMATCH, wire.UNSUPPORTED_VERSION, wire.RESOURCE_NOT_FOUND,
 }  # fmt: skip
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -131,6 +131,7 @@ def judged(spoken: Spoken, revision: str, *, status: bool = True) -> Json:
             known = mcp_types.UnsupportedProtocolVersionErrorData.model_validate(error.data)
             assert set(known.supported) == set(MODERN_PROTOCOL_VERSIONS)
         modern = revision in MODERN_PROTOCOL_VERSIONS
+        assert not (modern and error.code == wire.RESOURCE_NOT_FOUND)  # 2026-07-28: MUST no longer be sent
         readable = error.code not in (wire.PARSE_ERROR, wire.INVALID_REQUEST)
         assert not status or spoken.status == (wire.status_of(error.code, modern=modern) if readable else 400)
         return last
@@ -167,7 +168,7 @@ async def told_of_anything(served: tuple[aiohttp.ClientSession, str], seed: int)
     revision = chance.choice(REVISIONS)
     speaker = Speaker(*served, revision)
     modern = speaker.modern
-    method = chance.choice(["tools/call", "tools/list", "initialize", "server/discover", "ping"])
+    method = chance.choice(["tools/call", "tools/list", "initialize", "server/discover", "ping", *sorted(RESOURCES)])
     params = {"name": "wide_ids", "arguments": {"id": 1, "x": {}}} if method == "tools/call" else PARAMS.get(method, {})
     meta = {wire.VERSION_KEY: revision, wire.CAPABILITIES_KEY: {}, "progressToken": 1, wire.CALL_ID_KEY: "c"}
     body: Json = {
@@ -176,7 +177,8 @@ async def told_of_anything(served: tuple[aiohttp.ClientSession, str], seed: int)
         "method": method,
         "params": {**params, **({"_meta": meta} if modern else {})},
     }
-    headers = {"MCP-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Name": str(params.get("name", ""))}
+    named = str(params.get("name", params.get("uri", "")))
+    headers = {"MCP-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Name": named}
     for _ in range(chance.randint(1, 3)):
         body = mutated(body, chance)
     if chance.random() < 0.3:
@@ -215,15 +217,16 @@ PARAMS: dict[str, Json] = {
     "completion/complete": {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": ""}},
     "logging/setLevel": {"level": "info"},
     "prompts/get": {"name": "x"},
-    "resources/read": {"uri": "ui://x"},
+    "resources/read": {"uri": CARD_URI},
     "resources/subscribe": {"uri": "ui://x"},
     "resources/unsubscribe": {"uri": "ui://x"},
     "subscriptions/listen": {"notifications": {"toolsListChanged": True}},
 }
+RESOURCES = {"resources/list", "resources/templates/list", "resources/read"}
 #: What is served, by era; every other method of the protocol is not found.
 SERVED = {
-    True: {"server/discover", "tools/list", "tools/call"},
-    False: {"initialize", "ping", "tools/list", "tools/call"},
+    True: {"server/discover", "tools/list", "tools/call", *RESOURCES},
+    False: {"initialize", "ping", "tools/list", "tools/call", *RESOURCES},
 }
 
 
@@ -270,6 +273,26 @@ async def test_every_note_of_progress(speaker: Speaker) -> None:
         who = {"who": who["who"] + "x"}
 
 
+async def test_the_card_of_a_tool_is_found_and_read(speaker: Speaker) -> None:
+    tools = judged(await speaker.ask("tools/list"), speaker.revision)["result"]["tools"]
+    (bound,) = [tool["_meta"] for tool in tools if "_meta" in tool]
+    assert bound == {"ui": {"resourceUri": CARD_URI, "visibility": ["model"]}, "ui/resourceUri": CARD_URI}
+    (listed,) = judged(await speaker.ask("resources/list"), speaker.revision)["result"]["resources"]
+    assert (listed["uri"], listed["size"]) == (CARD_URI, len(CARD.encode()))
+    templates = judged(await speaker.ask("resources/templates/list"), speaker.revision)["result"]
+    assert templates["resourceTemplates"] == []
+    read = judged(await speaker.ask("resources/read", {"uri": CARD_URI}), speaker.revision)["result"]
+    assert read["contents"] == [{"uri": CARD_URI, "mimeType": listed["mimeType"], "text": CARD}]
+    assert listed["mimeType"] == "text/html;profile=mcp-app"
+    opening = "server/discover" if speaker.modern else "initialize"
+    params = None if speaker.modern else {**PARAMS["initialize"], "protocolVersion": speaker.revision}
+    capabilities = judged(await speaker.ask(opening, params), speaker.revision)["result"]["capabilities"]
+    assert "resources" in capabilities
+    # The header repeats the URI, as it does a tool's name.
+    answer = judged(await speaker.ask("resources/read", {"uri": CARD_URI}, Mcp_Name="other"), speaker.revision)
+    assert answer.get("error", {}).get("code") == (wire.HEADER_MISMATCH if speaker.modern else None)
+
+
 async def test_arguments_that_do_not_fit_are_a_tool_error(speaker: Speaker) -> None:
     for arguments in ({"id": "x"}, {"idd": 1}, {}, {"id": 2**63}):
         spoken = await speaker.ask("tools/call", {"name": "wide_ids", "arguments": arguments}, id=0)
@@ -288,6 +311,12 @@ UNANSWERABLE: dict[str, tuple[str, Json]] = {
     "a cursor that is a number": ("tools/list", {"cursor": 7}),
     "an unknown method": ("made/up", None),
     "half a handshake": ("initialize", {}),
+    "an unknown resource": ("resources/read", {"uri": "ui://toolview/nope.html"}),
+    "a resource by a file's name": ("resources/read", {"uri": "ui://toolview/ui/a tree.html"}),
+    "no resource": ("resources/read", {}),
+    "a resource that is a number": ("resources/read", {"uri": 7}),
+    "a cursor of resources": ("resources/list", {"cursor": "x"}),
+    "a cursor of templates": ("resources/templates/list", {"cursor": "x"}),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from typing import Any
 
@@ -16,11 +17,13 @@ from gateway.surfaces.mcp.wire import (
     CallTool,
     Discover,
     Initialize,
+    ListResources,
     ListTools,
     Message,
     Mirrored,
     Notification,
     Ping,
+    ReadResource,
     Refusal,
     read,
 )
@@ -146,7 +149,9 @@ def test_l1_the_handshake_needs_its_params(lacking: str) -> None:
     assert refused(legacy("initialize")) == (200, -32602)
 
 
-@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "logging/setLevel", "server/discover", "made/up"])
+@pytest.mark.parametrize(
+    "method", ["prompts/list", "resources/subscribe", "logging/setLevel", "server/discover", "made/up"]
+)
 def test_l2_an_unknown_method_of_the_handshake_era_is_answered_with_200(method: str) -> None:
     assert refused(legacy(method)) == (200, -32601)
 
@@ -253,6 +258,27 @@ def test_m5_mirrored_arguments_that_disagree_are_refused(arguments: Json, header
 )
 def test_m6_a_method_that_is_gone_is_404(method: str) -> None:
     assert refused(modern(method)) == (404, -32601)
+
+
+RESOURCES: dict[str, tuple[str, Json, Message]] = {
+    "list": ("resources/list", {}, ListResources(1, True, templates=False)),
+    "templates": ("resources/templates/list", {"cursor": None}, ListResources(1, True, templates=True)),
+    "cursor": ("resources/list", {"cursor": ""}, ListResources(1, True, templates=False, fault="Invalid cursor")),
+    "read": ("resources/read", {"uri": "ui://x"}, ReadResource(1, True, "ui://x")),
+    "nothing to read": ("resources/read", {}, ReadResource(1, True, None)),
+}
+
+
+@pytest.mark.parametrize("case", RESOURCES)
+def test_what_is_asked_of_resources_is_judged_where_it_is_known_whether_there_are_any(case: str) -> None:
+    method, params, expected = RESOURCES[case]
+    assert modern(method, params, Mcp_Name=params.get("uri")) == expected
+    assert legacy(method, params) == dataclasses.replace(expected, modern=False)  # type: ignore[arg-type]  # each of them is a dataclass
+
+
+@pytest.mark.parametrize("name", [None, "ui://y", "ui://X", "=?base64?dWk6Ly95?="])
+def test_m3_the_header_of_a_read_is_its_uri(name: str | None) -> None:
+    assert refused(modern("resources/read", {"uri": "ui://x"}, Mcp_Name=name)) == (400, -32020)
 
 
 def test_m8_discover() -> None:

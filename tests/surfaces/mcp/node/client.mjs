@@ -26,5 +26,11 @@ if (names.includes("slow")) {
   results.slow = await client.callTool({ name: "slow", arguments: who }, undefined, { onprogress });
   await released;
 }
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard }));
+const cards = {};
+if (client.getServerCapabilities().resources) {
+  for (const { uri } of (await client.listResources()).resources) {
+    cards[uri] = (await client.readResource({ uri })).contents[0];
+  }
+}
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard, cards }));
 await client.close();

@@ -24,6 +24,12 @@ if (names.includes("slow")) {
   results.slow = await client.callTool({ name: "slow", arguments: who }, { onprogress });
   await released;
 }
+const cards = {};
+if (client.getServerCapabilities().resources) {
+  for (const { uri } of (await client.listResources()).resources) {
+    cards[uri] = (await client.readResource({ uri })).contents[0];
+  }
+}
 const said = { version: client.getNegotiatedProtocolVersion(), instructions: client.getInstructions() };
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard, ...said }));
+console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), results, heard, cards, ...said }));
 await client.close();

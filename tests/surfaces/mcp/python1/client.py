@@ -39,7 +39,11 @@ async def main(url: str, *named: str) -> None:
             slow = await session.call_tool("slow", who, progress_callback=hear)
             await released[0]
             results["slow"] = slow.model_dump(mode="json", by_alias=True, exclude_none=True)
-    said = {"version": opened.protocolVersion, "instructions": opened.instructions}
+        cards = {}
+        for resource in (await session.list_resources()).resources if opened.capabilities.resources else []:
+            (page,) = (await session.read_resource(resource.uri)).contents
+            cards[str(resource.uri)] = page.model_dump(mode="json", by_alias=True)
+    said = {"cards": cards, "version": opened.protocolVersion, "instructions": opened.instructions}
     print(json.dumps({"tools": tools, "results": results, "heard": heard, **said}))
 
 
