@@ -74,7 +74,7 @@ def main() -> int:
         print(f"{name:6} p99 {alone:7.2f} ms alone, {beside:7.2f} ms beside runaways, ratio {beside / alone:.2f}")
     for name in ("loop", "eat"):
         seconds = [took for what, took in ended if what == name]
-        print(f"{name:6} {len(seconds)} calls, each ended in INTERNAL_SERVER_ERROR after {max(seconds):.2f} s at most")
+        print(f"{name:6} {len(seconds)} calls, each ended in an error after {max(seconds):.2f} s at most")
     print(f"within {BOUND:g} times: {'yes' if within else 'no'}")
     return 0 if within else 1
 
@@ -103,7 +103,8 @@ class Runaways:
                 began = time.perf_counter()
                 _, body = connection.exchange(_call(name))
                 code = json.loads(json.loads(body)["result"]["content"][0]["text"])["code"]
-                if code != "INTERNAL_SERVER_ERROR":
+                # the second where the machine is so busy that it finds no time for what ran away before
+                if code not in ("INTERNAL_SERVER_ERROR", "GATEWAY_OVERLOADED"):
                     raise RuntimeError(f"a runaway ended as {code}")
                 self.ended.append((name, time.perf_counter() - began))
 

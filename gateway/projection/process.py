@@ -7,6 +7,7 @@ import marshal
 import os
 import signal
 import socket
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,12 @@ from gateway.projection.reference import IMPORT_SECONDS, command
 
 #: A worker that nobody stops (its gateway died) stops itself this long after its limit.
 _GRACE_SECONDS = 1.0
+#: The gateway itself and its other calls come first where processors are short.
+_NICE = 5
+#: Of Linux: the clock of a process is named by its number and this (include/linux/posix-timers.h).
+_PROCESS_CLOCK = 2
+#: How soon a worker is looked at again that has not run for as long as the clock has.
+_LOOK_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,10 @@ class WorkerProcess:
         self._process = process
         self._link = link
         self.settings = settings
+        #: Runs only where a processor has nothing else to do, and for good: raising it again takes privileges.
+        self.aside = False
+        #: Processor seconds of the call during which it was put aside.
+        self.used = 0.0
 
     @property
     def pid(self) -> int:
@@ -77,15 +88,43 @@ class WorkerProcess:
             self.loaded[projection] = number
         return reply
 
-    async def call(self, projection: Projection, context: bytes, full_text: bytes) -> Reply | Lost:
+    async def call(self, projection: Projection, context: bytes, full_text: bytes, patience: float) -> Reply | Lost:
+        """Put it aside once the call has taken `patience` seconds of processor time."""
         head = worker.CALL_HEAD.pack(self.loaded[projection], len(context))
-        return await self._ask(worker.CALL, b"".join((head, context, full_text)), self.settings.limit_seconds)
+        began = self._processor_seconds()
+        self._watch = asyncio.get_running_loop().call_later(patience, self._look, began, patience)
+        try:
+            return await self._ask(worker.CALL, b"".join((head, context, full_text)), self.settings.limit_seconds)
+        finally:
+            self._watch.cancel()
+            if self.aside:
+                self.used = self._processor_seconds() - began
 
     async def outlast(self) -> Reply | Lost:
         """Wait for what a cancelled caller asked, within the limit: most calls are shorter than a new process."""
         if self._link.answered:
             return worker.DONE, b""
         return await self._within(self._link.await_again(), self.settings.limit_seconds)
+
+    def put_aside(self) -> None:
+        self.aside = True
+        with suppress(OSError):  # it ended, or the system forbids it: then niceness alone must do
+            os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
+
+    def _look(self, began: float, patience: float) -> None:
+        """Time of the processor counts, not of the clock: on a busy machine a good projection waits as well."""
+        left = patience - (self._processor_seconds() - began)
+        if left <= 0:
+            self.put_aside()
+        elif self.alive:
+            again = max(left, _LOOK_SECONDS)
+            self._watch = asyncio.get_running_loop().call_later(again, self._look, began, patience)
+
+    def _processor_seconds(self) -> float:
+        try:
+            return time.clock_gettime((~self._process.pid << 3) | _PROCESS_CLOCK)
+        except OSError:
+            return 0.0
 
     def kill(self) -> None:
         """End it and whatever it started; `ended` waits for that."""
@@ -110,19 +149,29 @@ class WorkerProcess:
             timer.cancel()
 
 
-async def start_worker(settings: Settings, sources: Sources) -> WorkerProcess:
-    """A new process, not yet settled. Raises `OSError` where the system has none to give."""
+async def start_worker(settings: Settings, sources: Sources, *, aside: bool = False) -> WorkerProcess:
+    """A new process, not yet settled, put aside from its start or not. Raises `OSError` where the system has none."""
     ours, theirs = socket.socketpair()
     try:
         ours.setblocking(False)
         with theirs:
             process = await asyncio.create_subprocess_exec(*command(), stdin=theirs.fileno())
+        _be_nice(process.pid)
         loop = asyncio.get_running_loop()
         _, link = await loop.create_unix_connection(lambda: _Link(settings.output_bytes), sock=ours)
     except BaseException:
         ours.close()  # a process that did start reads the end of its input, and ends
         raise
-    return WorkerProcess(process, link, settings, sources)
+    started = WorkerProcess(process, link, settings, sources)
+    if aside:
+        started.put_aside()
+    return started
+
+
+def _be_nice(pid: int) -> None:
+    """Before its imports, which are most of the work of a start."""
+    with suppress(OSError):  # it has ended
+        os.setpriority(os.PRIO_PROCESS, pid, min(os.getpriority(os.PRIO_PROCESS, 0) + _NICE, 19))
 
 
 class _Link(asyncio.Protocol):

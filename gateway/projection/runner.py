@@ -20,6 +20,12 @@ from gateway.projection.sources import EMPTY
 INLINE_WORK = 32 * 1024
 #: An expression that once took more processor time than this goes to a worker for answers of that size and larger.
 INLINE_SECONDS = 0.002
+#: Processor seconds of one call after which its worker gives way to everything else; twice what ended well counts too.
+PATIENCE_SECONDS = 0.05
+#: How long a projection that ran away runs aside, in times its limit; then it is tried again among the others.
+PEN_LIMITS = 30
+#: How long a call waits for its pen at least; a pen starts when processors have nothing else to do.
+LEAST_PEN_SECONDS = 1.0
 #: Values in the result of an expression, beyond which a worker builds it.
 INLINE_NODES = 20_000
 
@@ -37,8 +43,8 @@ class ProjectionRunner:
     """Owns the workers of one gateway process, across reloads; `run` never raises but for cancellation.
 
     Each worker runs one call at a time. A worker that outruns its limit, dies or fills its memory is replaced, and that
-    call alone fails. One projection never holds every worker, and one that outran its limit holds at most one until
-    it ends in time again.
+    call alone fails. One projection never holds every worker. One that ran away runs in a pen for a while: a process
+    besides the workers, started for one call, which runs only where a processor has nothing else to do.
     """
 
     def __init__(
@@ -59,7 +65,12 @@ class ProjectionRunner:
         self._settling: set[WorkerProcess] = set()
         self._waiting: deque[_Waiting] = deque()
         self._held: Counter[Projection] = Counter()
-        self._outran: set[Projection] = set()
+        #: What ran away, and until when it runs in a pen.
+        self._penned: dict[Projection, float] = {}
+        self._pens: set[WorkerProcess] = set()
+        self._pens_taken = 0
+        #: What was found slow and good, and how much processor time it may take.
+        self._patience: dict[Projection, float] = {}
         self._sources: Sources | None = None
         self._inline_limits: dict[Projection, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -78,7 +89,9 @@ class ProjectionRunner:
         for old in [idle for idle in self._idle if idle.sources != self._sources]:
             self._end(old)
         known = set(python)
-        self._outran &= known
+        for told in (self._penned, self._patience):
+            for gone in told.keys() - known:
+                del told[gone]
         missing = self._size - self._count()
         await asyncio.gather(*[self._hire(self._sources, python) for _ in range(missing)])
 
@@ -97,7 +110,7 @@ class ProjectionRunner:
         for waiting in self._waiting:
             waiting.settle(ProjectionFault(Reason.DIED, "the gateway is closing"))
         self._waiting.clear()
-        for process in [*self._idle, *self._busy, *self._settling]:
+        for process in [*self._idle, *self._busy, *self._settling, *self._pens]:
             self._end(process)
         while self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -120,7 +133,8 @@ class ProjectionRunner:
         if isinstance(process, ProjectionFault):
             return process
         try:
-            ended = await _converse(process, projection, context, text)
+            patience = self._patience.get(projection, PATIENCE_SECONDS)
+            ended = await _converse(process, projection, context, text, patience)
         except asyncio.CancelledError:
             self._spawn(self._outlast(process, projection))
             raise
@@ -145,24 +159,33 @@ class ProjectionRunner:
         waiting = _Waiting(projection, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._pump()
+        # what ran away is not waited for long: it ends at about its limit, however busy the machine is
+        limit = self._wait_seconds
+        if self._is_penned(projection):
+            limit = min(limit, max(self._settings.limit_seconds, LEAST_PEN_SECONDS))
         try:
             if not waiting.found.done():
-                await asyncio.wait({waiting.found}, timeout=self._wait_seconds)
+                await asyncio.wait({waiting.found}, timeout=limit)
         except asyncio.CancelledError:
             self._forget(waiting)
             raise
         if not waiting.found.done():
             self._forget(waiting)
-            return ProjectionFault(Reason.BUSY, f"no worker came free in {self._wait_seconds:g} seconds")
+            return ProjectionFault(Reason.BUSY, f"no worker came free in {limit:g} seconds")
         return waiting.found.result()
 
     def _forget(self, waiting: _Waiting) -> None:
-        if not waiting.found.done():
+        if waiting in self._waiting:
             self._waiting.remove(waiting)
+        elif not waiting.found.done():
+            waiting.found.cancel()  # its pen is being made
         elif isinstance(process := waiting.found.result(), WorkerProcess):
-            self._busy.discard(process)
-            self._held[waiting.projection] -= 1
-            self._idle.append(process)
+            self._release(process, waiting.projection)
+            if process in self._pens:
+                self._end(process)
+            else:
+                self._busy.discard(process)
+                self._idle.append(process)
             self._pump()
 
     def _pump(self) -> None:
@@ -177,16 +200,20 @@ class ProjectionRunner:
         coming = list(self._starting)
         for waiting in list(self._waiting):
             projection = waiting.projection
-            if self._held[projection] >= self._share(projection):
+            if self._is_penned(projection):
+                if not self._held[projection] and self._pens_taken < self._size:
+                    self._pen(waiting)
+                continue
+            if self._held[projection] >= max(1, self._size - 1):
                 continue
             process = self._idle_for(projection)
-            if process is not None and (len(self._idle) > 1 or not self._leaves_one(projection)):
+            if process is not None:
                 self._lend(process, waiting)
                 continue
             sources = next((sources for sources in coming if _fits(sources, projection)), None)
             if sources is not None:
                 coming.remove(sources)
-            elif self._count() < self._size or (process is None and self._end_one_idle()):
+            elif self._count() < self._size or self._end_one_idle():
                 self._hire(projection.sources or self._sources or EMPTY, [projection])
 
     def _lend(self, process: WorkerProcess, waiting: _Waiting) -> None:
@@ -196,12 +223,40 @@ class ProjectionRunner:
         self._waiting.remove(waiting)
         waiting.settle(process)
 
-    def _share(self, projection: Projection) -> int:
-        return 1 if projection in self._outran else max(1, self._size - 1)
+    def _is_penned(self, projection: Projection) -> bool:
+        until = self._penned.get(projection)
+        if until is None:
+            return False
+        if time.monotonic() < until:
+            return True
+        del self._penned[projection]
+        return False
 
-    def _leaves_one(self, projection: Projection) -> bool:
-        """Whether others must find a worker ready while this one runs away and the last it had is being replaced."""
-        return projection in self._outran and self._size > 1
+    def _pen(self, waiting: _Waiting) -> None:
+        self._waiting.remove(waiting)
+        self._held[waiting.projection] += 1
+        self._pens_taken += 1
+        self._spawn(self._begin_pen(waiting))
+
+    async def _begin_pen(self, waiting: _Waiting) -> None:
+        projection = waiting.projection
+        process = await self._started(projection.sources or self._sources or EMPTY, [projection], aside=True)
+        if waiting.found.done():  # its call is over; the next one of the same projection need not begin again
+            waiting = next((other for other in self._waiting if other.projection == projection), waiting)
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+        if isinstance(process, WorkerProcess) and not waiting.found.done():
+            self._pens.add(process)
+            waiting.settle(process)
+            return
+        if isinstance(process, WorkerProcess):  # the call is over
+            self._settling.add(process)
+            self._end(process)
+        else:
+            waiting.settle(ProjectionFault(Reason.DIED, process))
+        self._pens_taken -= 1
+        self._hold_less(projection)
+        self._pump()
 
     def _idle_for(self, projection: Projection) -> WorkerProcess | None:
         fitting = [process for process in self._idle if _fits(process.sources, projection)]
@@ -226,26 +281,31 @@ class ProjectionRunner:
 
     async def _begin(self, sources: Sources, projections: Iterable[Projection]) -> None:
         """Start one worker and load what it is for; a projection that does not load says so when it is called."""
+        process = await self._started(sources, projections)
+        self._starting.remove(sources)
+        if isinstance(process, WorkerProcess):
+            self._idle.append(process)
+        else:
+            self._refuse_one(sources, process)
+        self._pump()
+
+    async def _started(
+        self, sources: Sources, projections: Iterable[Projection], *, aside: bool = False
+    ) -> WorkerProcess | str:
         try:
-            process = await start_worker(self._settings, sources)
+            process = await start_worker(self._settings, sources, aside=aside)
         except OSError as error:
-            self._starting.remove(sources)
-            self._refuse_one(sources, f"no worker can be started: {error.strerror}")
-            self._pump()
-            return
+            return f"no worker can be started: {error.strerror}"
         self._settling.add(process)
         ready = await process.settle()
         for projection in projections:
             if not isinstance(ready, Lost):
                 ready = await process.load(projection)
-        self._starting.remove(sources)
         if isinstance(ready, Lost) or self._closed:
             self._end(process)
-            self._refuse_one(sources, "its worker ended while it started")
-        else:
-            self._settling.discard(process)
-            self._idle.append(process)
-        self._pump()
+            return "its worker ended while it started"
+        self._settling.discard(process)
+        return process
 
     def _refuse_one(self, sources: Sources, text: str) -> None:
         """A start that failed fails one call, or the same start would be tried for ever."""
@@ -259,21 +319,34 @@ class ProjectionRunner:
         self._give_back(process, projection, await process.outlast())
 
     def _give_back(self, process: WorkerProcess, projection: Projection, ended: Reply | Lost) -> None:
-        self._held[projection] -= 1
-        if not self._held[projection]:
-            del self._held[projection]
-        if isinstance(ended, Lost):
-            self._outran.add(projection)
-            self._replace(process)
-        elif ended[0] == worker.OUT_OF_MEMORY:
+        self._release(process, projection)
+        ran_away = isinstance(ended, Lost) or ended[0] == worker.OUT_OF_MEMORY
+        if ran_away:
+            self._penned[projection] = time.monotonic() + PEN_LIMITS * self._settings.limit_seconds
+        else:
+            self._penned.pop(projection, None)
+        if process.aside and not ran_away:
+            self._patience[projection] = max(2 * process.used, PATIENCE_SECONDS)
+        if process in self._pens:
+            self._end(process)
+        elif ran_away or process.aside:
             self._replace(process)
         elif process.settings != self._settings or (self._sources is not None and process.sources != self._sources):
             self._end(process)
         else:
-            self._outran.discard(projection)
             self._busy.discard(process)
             self._idle.append(process)
         self._pump()
+
+    def _release(self, process: WorkerProcess, projection: Projection) -> None:
+        if process in self._pens:
+            self._pens_taken -= 1
+        self._hold_less(projection)
+
+    def _hold_less(self, projection: Projection) -> None:
+        self._held[projection] -= 1
+        if not self._held[projection]:
+            del self._held[projection]
 
     def _replace(self, process: WorkerProcess) -> None:
         self._end(process)
@@ -284,9 +357,9 @@ class ProjectionRunner:
     def _end(self, process: WorkerProcess) -> None:
         if process in self._idle:
             self._idle.remove(process)
-        elif process in self._busy or process in self._settling:
-            self._busy.discard(process)
-            self._settling.discard(process)
+        elif process in self._busy or process in self._settling or process in self._pens:
+            for where in (self._busy, self._settling, self._pens):
+                where.discard(process)
         else:  # ended already
             return
         process.kill()
@@ -321,12 +394,14 @@ class _Waiting:
             self.found.set_result(found)
 
 
-async def _converse(process: WorkerProcess, projection: Projection, context: bytes, text: bytes) -> Reply | Lost:
+async def _converse(
+    process: WorkerProcess, projection: Projection, context: bytes, text: bytes, patience: float
+) -> Reply | Lost:
     if projection not in process.loaded:
         loaded = await process.load(projection)
         if isinstance(loaded, Lost) or loaded[0] != worker.DONE:
             return loaded
-    return await process.call(projection, context, text)
+    return await process.call(projection, context, text, patience)
 
 
 def _fits(sources: Sources, projection: Projection) -> bool:

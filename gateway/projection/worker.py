@@ -44,8 +44,6 @@ SETTINGS, LOAD, CALL = range(3)
 # Replies.
 DONE, RAISED, AWAITABLE, NOT_JSON, TOO_LARGE, OUT_OF_MEMORY, NOT_LOADED = range(7)
 
-#: The gateway itself and its other calls come first where processors are short.
-_NICE = 5
 _MAX_TEXT = 8_000
 
 
@@ -120,7 +118,6 @@ class Worker:
         self._limits, self._max_output = {CALL: limit, LOAD: import_limit}, output
         if folder:
             import_from(folder, files)
-        os.nice(_NICE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         # Counts what is really written to, not reserved address space, which some libraries take by the GiB.
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))

@@ -10,7 +10,7 @@ import pytest
 from gateway.projection import Projection, import_python
 
 CARDS = """
-import asyncio, collections, datetime, enum, os, signal, sys
+import asyncio, collections, datetime, enum, os, signal, sys, time
 from pathlib import Path
 
 STARTED = None
@@ -48,6 +48,13 @@ def loops(full, ctx):
     Path(ctx.input["mark"]).write_text("started") if ctx.input else None
     while True:
         pass
+
+def works(full, ctx):
+    # 0.1 s of the processor, then how it is scheduled
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    return os.sched_getscheduler(0)
 
 def blocks(full, ctx):
     signal.pause()
