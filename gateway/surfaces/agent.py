@@ -76,9 +76,10 @@ def _listing(gateway: Gateway) -> Handler:
 
     async def list_tools(request: web.BaseRequest) -> web.StreamResponse:
         form = request.query.get("format", "openai")
-        if form not in FORMATS:
-            return problem(400, "BAD_REQUEST", f"`format` is one of: {', '.join(FORMATS)}.")
         catalog = gateway.generation.catalog(SURFACE, scopes_of(request))
+        if form not in FORMATS:
+            said = {_CATALOG_HEADER: catalog.digest}
+            return problem(400, "BAD_REQUEST", f"`format` is one of: {', '.join(FORMATS)}.", said)
         body = made.get((catalog.digest, form))
         if body is None:
             if len(made) >= _KEPT_LISTINGS:  # reloads and sets of scopes bring ever new ones
