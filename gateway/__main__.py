@@ -126,6 +126,13 @@ def _parser() -> argparse.ArgumentParser:
         "tool", help="the tool's name; then --key value …, --json '{…}' or - for JSON on stdin; --help tells its flags"
     )
     call.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    preview = command(
+        "preview", _preview, "show what a tool makes of an answer in a file: full, view, bytes; sends nothing"
+    )
+    preview.add_argument(
+        "tool", help="the tool's name; then its arguments as `call` takes them, else those of its first example"
+    )
+    preview.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     mock = command("mock", _mock, "stand where a backend will be, and answer from the contract's examples")
     mock.add_argument("--backend", metavar="NAME", help="only this one of the backends")
     mock.add_argument("--listen", metavar="HOST:PORT", help="where to stand; else where the contract has the backend")
@@ -148,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
     for added in (serve, stdio, check, tools, snapshot, lint, mock):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
-    for added in (call, demo):
+    for added in (call, preview, demo):
         added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
     return parser
 
@@ -316,6 +323,22 @@ def _call(arguments: argparse.Namespace, words: list[str]) -> int:
         return cli.write_request(called.head, called.body, sys.stdout)
     outcome, output = called
     return cli.write_outcome(outcome, sys.stdout, sys.stderr, output)
+
+
+def _preview(arguments: argparse.Namespace, words: list[str]) -> int:
+    words, config = _without_config(words)
+    contract = _load(config or arguments.contract)
+    if contract is None:
+        return 1
+    from gateway.preview import preview
+    from gateway.surfaces import cli
+    from gateway.telemetry.log import set_up
+
+    set_up("text", "critical")  # why it failed stands in the envelope
+    seen = _run(preview(contract, arguments.tool, words, sys.stdin))
+    if isinstance(seen, cli.Misused):
+        return cli.usage_error(seen.message)
+    return cli.write_outcome(seen, sys.stdout, sys.stderr)
 
 
 def _without_config(words: list[str]) -> tuple[list[str], str | None]:

@@ -48,6 +48,7 @@ ROOMS = {
     "gateway.demo": 0,
     "gateway.serve": 8,
     "gateway.once": 8,
+    "gateway.preview": 8,
     "gateway.piped": 8,
     "gateway.mock": 8,
     "gateway.demo.run": 9,

@@ -110,6 +110,23 @@ def take_switch(words: Sequence[str], name: str, properties: Mapping[str, Any]) 
     return rest, len(rest) < len(words)
 
 
+def take_value(
+    words: Sequence[str], name: str, properties: Mapping[str, Any]
+) -> tuple[list[str], str | Misused | None]:
+    """The words without `--name VALUE`, and the value where it was there; an argument of the tool's keeps its name."""
+    rest, value, left = [], None, list(words)
+    while left:
+        flag, equals, text = left[0].partition("=")
+        if flag != f"--{name}" or name in properties:
+            rest.append(left.pop(0))
+            continue
+        del left[0]
+        if not equals and not left:
+            return rest, Misused(f"--{name} needs a value")
+        value = text if equals else left.pop(0)
+    return rest, value
+
+
 def flags_text(tool: str, description: str, properties: Mapping[str, Any], required: Collection[str]) -> str:
     """What `call TOOL --help` prints: every flag with what it takes, and those that must be there first."""
     lines = [f"usage: toolview call {tool} --key value … | --json '{{…}}' | -", "", " ".join(description.split()), ""]
