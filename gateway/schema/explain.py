@@ -72,6 +72,10 @@ def _told(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> It
                 hint = did_you_mean(name, declared, "`") or _or_one_of(declared)
                 message = f"{_quoted(name)} is not declared{hint}"
                 yield _violation(error, document, value, message, name)
+        case Kind.FalseSchema() if names := _of_an_empty_object(error, document, value):
+            for name in names:
+                message = f"{_quoted(name)} is not declared{_or_one_of([])}"
+                yield _violation(error, document, value, message, name, "additionalProperties")
         case Kind.AnyOf(context=branches) | Kind.OneOfNotValid(context=branches):
             yield from _of_branches(error, branches, document, value)
         case Kind.PropertyNames(error=inner):
@@ -79,6 +83,17 @@ def _told(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> It
             yield _violation(error, document, value, message, rule="propertyNames")
         case _:
             yield _violation(error, document, value, sentence(error, document, _at(value, _found_at(value, error))))
+
+
+def _of_an_empty_object(error: jsonschema_rs.ValidationError, document: Any, value: Any) -> list[str]:
+    """The keys of an object whose schema is closed and names none: the engine tells of the object as a whole."""
+    path = _written_at(document, error)
+    around = _node(document, path[:-1])
+    if path[-1:] != ["additionalProperties"] or not isinstance(around, dict):
+        return []
+    found = _at(value, _found_at(value, error))
+    closed = around.get("additionalProperties") is False and not {"properties", "patternProperties"} & around.keys()
+    return list(found) if closed and isinstance(found, dict) else []
 
 
 def _of_branches(
@@ -328,7 +343,7 @@ def _declared(document: Any, path: list[str | int]) -> list[str]:
 
 def _or_one_of(names: list[str]) -> str:
     if not names:
-        return ""
+        return "; leave it out"
     return f"; declared are {_joined([_quoted(name) for name in names], 'and')}"
 
 

@@ -43,6 +43,24 @@ TOLD: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
         [("/zzz", "additionalProperties", "`zzz` is not declared; declared are `team` and `limit`")],
     ),
     (
+        {"type": "object", "additionalProperties": False},
+        {"x": 1, "y": 2},
+        [
+            ("/x", "additionalProperties", "`x` is not declared; leave it out"),
+            ("/y", "additionalProperties", "`y` is not declared; leave it out"),
+        ],
+    ),
+    (
+        {"properties": {"": {"additionalProperties": False}}},
+        {"": {"1": {"x": {}}}},
+        [("//1", "additionalProperties", "`1` is not declared; leave it out")],
+    ),
+    (
+        {"properties": {}, "additionalProperties": False},
+        {"x": 1},
+        [("/x", "additionalProperties", "`x` is not declared; leave it out")],
+    ),
+    (
         {"allOf": [{"properties": {"limit": {}}}], "unevaluatedProperties": False},
         {"limti": 1},
         [("/limti", "unevaluatedProperties", "`limti` is not declared; did you mean `limit`?")],
