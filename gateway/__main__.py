@@ -176,7 +176,8 @@ def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
         return _serve_alone(arguments.contract, watch=arguments.watch)
     from gateway.processes.supervisor import Supervisor
 
-    tools = functools.partial(_serve_tools, arguments.contract)
+    # Made before the fork: whichever worker a person's answer comes back to, it knows the question (decision 0057).
+    tools = functools.partial(_serve_tools, arguments.contract, os.urandom(32))
     return Supervisor(arguments.workers, tools, _serve_passthrough, watch=arguments.watch).run()
 
 
@@ -191,7 +192,7 @@ def _serve_alone(path: str, *, watch: bool) -> int:
     return 0 if taken is None else _said(taken.message)
 
 
-def _serve_tools(path: str, channel: Channel, tallies: Tallies, part: int) -> int:
+def _serve_tools(path: str, state_secret: bytes, channel: Channel, tallies: Tallies, part: int) -> int:
     """The life of a process that serves tools."""
     from gateway.contract.load import load
     from gateway.contract.model import Contract
@@ -209,7 +210,8 @@ def _serve_tools(path: str, channel: Channel, tallies: Tallies, part: int) -> in
         channel.send(refused(plan))
         return 1
     observe = _logging(contract).observe
-    code: int = _run(serve_tools_until_told(plan, channel, tallies, part, lambda: load(Path(path)), observe))
+    again = functools.partial(load, Path(path))
+    code: int = _run(serve_tools_until_told(plan, channel, tallies, part, again, observe, state_secret=state_secret))
     return code
 
 

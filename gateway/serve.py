@@ -80,7 +80,8 @@ class Serving:
     """A gateway with its listeners. `start` opens them all or none; `reload` changes them; `stop` drains and closes.
 
     `load` is how the contract is read again; from its own files unless given. One of several processes is told where it
-    counts and whom to `ask` for a reload: it opens no door and relays nothing; doors are given to `open` and `adopt`.
+    counts, whom to `ask` for a reload and the `state_secret` of all: it opens no door and relays nothing; doors are
+    given to `open` and `adopt`.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Serving:
         tallies: Tallies | None = None,
         part: int = 0,
         ask: Callable[[], Awaitable[Reload]] | None = None,
+        state_secret: bytes | None = None,
     ) -> None:
         made = plan or plan_of(contract)
         assert isinstance(made, Plan), f"ask `plan_of` first: {made}"
@@ -122,7 +124,7 @@ class Serving:
             trace=_traces(contract),
             spans=self._spans,
         )
-        self._mcp = McpSurface(self.gateway)
+        self._mcp = McpSurface(self.gateway, state_secret=state_secret)
         self._doorman = Doorman(lambda: self.gateway.generation.contract)
         self._reading_keys: asyncio.Task[None] | None = None
         self._doors = Doors()

@@ -59,7 +59,7 @@ REQUIREMENTS = _read("""
 196-5-tool-surfaces-apply-it | 196 point 5, s12.72 | MCP, agent and CLI apply the view and give the same card. |
 196-5-code-keeps-full | 196 point 5, s12.72 | The in-process invoke gives the full answer unless it asks for the view. |
 196-5-told-by-the-runner | 196 point 5 | A flag of the call decides, never the text of its source. |
-196-5-elicitation-sees-defaults | 196 point 5 | What asks a person sees the accepted input with its defaults. | comes with `mcp.confirm`
+196-5-elicitation-sees-defaults | 196 point 5 | What asks a person sees the accepted input with its defaults. |
 196-6-no-full-output | 196 point 6, s12.5 | A view without a full output is refused. |
 196-6-http-only-kinds | 196 point 6, s12.12 | A view on a raw, multipart or streaming endpoint is refused. |
 196-6-means-nothing | 196 point 6, s12.6 | A view with no output, no projection and no non-empty defaults is refused. |

@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from gateway import json_text
 from gateway.backend.exchange import Answer, NoAnswer, Silence
+from gateway.call.consent import Consent
 from gateway.call.outcome import Code, Failure
 from gateway.contract.model import Backend, DeclaredError, Endpoint, Rate
 from gateway.json_pointer import follow
@@ -52,6 +53,34 @@ _WORDS = {
     Code.RATE_LIMITED: "The backend is limiting its callers; wait before you call again.",
 }
 _VERIFY_FIRST = "The effect may have happened all the same: verify it before you call again."
+
+_LET_THEM = "Tell the person what you would have called, and let them do it."
+_ASK_ANEW = "Call again without requestState, and the person is asked anew."
+#: What is said to a call that a person did not agree to; by then nothing was sent.
+_UNCONFIRMED: Mapping[Consent, tuple[Code, str, str | None]] = {
+    Consent.CANNOT_ASK: (
+        Code.FORBIDDEN,
+        "This tool asks a person first, and your client cannot (MCP 2026-07-28, form elicitation); nothing was sent.",
+        _LET_THEM,
+    ),
+    Consent.UNASKED: (Code.INPUT_REQUIRED, "A person is asked first; nothing was sent yet.", None),
+    Consent.DECLINED: (
+        Code.FORBIDDEN,
+        "The person said no to this call; nothing was sent.",
+        "Do not call it again unless they ask for it.",
+    ),
+    Consent.CANCELLED: (
+        Code.REQUEST_ABORTED,
+        "The person closed the question without an answer; nothing was sent.",
+        "Ask them what they want before you call again.",
+    ),
+    Consent.EXPIRED: (Code.FORBIDDEN, "The person's answer came too late; nothing was sent.", _ASK_ANEW),
+    Consent.FOREIGN: (
+        Code.FORBIDDEN,
+        "This requestState is of no question about this tool, these arguments and this caller; nothing was sent.",
+        _ASK_ANEW,
+    ),
+}
 
 _LEFT_OUT = "(credential left out)"
 #: The name with which a sentence of a schema begins.
@@ -126,13 +155,10 @@ def too_large(limit: int) -> Failure:
     )
 
 
-def must_be_confirmed() -> Failure:
-    """The contract wants a person asked first (`tool.mcp.confirm`), and nothing here can ask one."""
-    return failure(
-        Code.FORBIDDEN,
-        "This tool asks a person first, and the gateway cannot ask one over MCP; nothing was sent.",
-        hint="Tell the person what you would have called, and let them do it.",
-    )
+def not_confirmed(consent: Consent) -> Failure:
+    """The contract wants a person's yes first (`tool.mcp.confirm`), and this call has none."""
+    code, error, hint = _UNCONFIRMED[consent]
+    return failure(code, error, {"consent": consent.value}, hint=hint)
 
 
 def refused_arguments(violations: Sequence[Violation]) -> Failure:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from gateway.call.consent import Ask, Asked
 from gateway.record import record
 
 
@@ -39,6 +40,7 @@ class Code(Enum):
     ANSWER_OVER_BUDGET = CodeFacts(422, False), "ANSWER_OVER_BUDGET"
     GATEWAY_OVERLOADED = CodeFacts(503, True), "GATEWAY_OVERLOADED"
     NOT_IMPLEMENTED = CodeFacts(501, False), "NOT_IMPLEMENTED"
+    INPUT_REQUIRED = CodeFacts(428, False), "INPUT_REQUIRED"
     REQUEST_ABORTED = CodeFacts(499, False), "REQUEST_ABORTED"
     UNKNOWN_TOOL = CodeFacts(404, False), "UNKNOWN_TOOL"
     INTERNAL_SERVER_ERROR = CodeFacts(500, False), "INTERNAL_SERVER_ERROR"
@@ -92,6 +94,8 @@ class Call:
     view: bool = True
     #: Whether the outcome shall hold the full answer too, and the paths that were stripped of it.
     keep: bool = False
+    #: What the caller's person said, where they can be asked at all.
+    ask: Ask | None = None
     #: When it began, on the monotonic clock.
     began: float = field(default_factory=time.perf_counter)
 
@@ -127,6 +131,8 @@ class Outcome:
     projection_seconds: float | None = None
     #: For the log and the error hook alone: what went wrong inside; never shown to a caller.
     fault: str | None = None
+    #: How it stood with a person's yes, where the contract wants one.
+    asked: Asked | None = None
     #: When it ended, on the monotonic clock.
     ended: float = field(default_factory=time.perf_counter)
 

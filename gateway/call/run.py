@@ -11,6 +11,7 @@ from gateway import json_text, view
 from gateway.backend.exchange import Answer, NoAnswer, Request, Send
 from gateway.backend.request import Unsendable
 from gateway.call import failure
+from gateway.call.consent import Asked, Consent, asked
 from gateway.call.hooks import run_before
 from gateway.call.outcome import Call, Failure, Outcome
 from gateway.call.turnstile import Turnstile
@@ -37,6 +38,8 @@ class Prepared:
     effective_arguments: dict[str, Json] | None
     accepted: dict[str, Json]
     request: Request
+    #: The person's yes, where the contract wants one.
+    asked: Asked | None = None
 
 
 @record
@@ -97,8 +100,10 @@ def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
     if endpoint is None:
         nearest = generation.nearest(call.tool, call.surface, call.scopes)
         return Outcome(call, UNKNOWN, failure.unknown_tool(nearest))
-    if call.surface == "mcp" and endpoint.tool is not None and endpoint.tool.mcp and endpoint.tool.mcp.confirm:
-        return Outcome(call, call.tool, failure.must_be_confirmed())
+    question = _question(call, endpoint)
+    if question is not None and call.ask is None:
+        unasked = Asked(Consent.CANNOT_ASK)
+        return Outcome(call, call.tool, failure.not_confirmed(unasked.consent), asked=unasked)
     replaced = run_before(generation.contract.gateway.hooks.before, call, endpoint)
     if isinstance(replaced, Failure):
         return Outcome(call, call.tool, replaced)
@@ -111,7 +116,14 @@ def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
     if isinstance(request, Unsendable):
         refused = failure.unsendable_argument(request.argument, request.reason)
         return Outcome(call, call.tool, refused, effective_arguments=replaced)
-    return Prepared(call, endpoint, replaced, accepted, request)
+    if question is None:
+        return Prepared(call, endpoint, replaced, accepted, request)
+    # Last, so that nobody is asked about what would be refused anyway; the yes is to what would be sent.
+    found = asked(question, call.ask, endpoint.id, call.tool, call.caller, accepted)
+    if found.consent is Consent.ACCEPTED:
+        return Prepared(call, endpoint, replaced, accepted, request, found)
+    refused = failure.not_confirmed(found.consent)
+    return Outcome(call, call.tool, refused, effective_arguments=replaced, accepted=accepted, asked=found)
 
 
 def read_answer(
@@ -192,6 +204,12 @@ def conclude(full: Full, projected: Projected | ProjectionFault | None = None, s
 
 def view_of(endpoint: Endpoint) -> View | None:
     return endpoint.tool.view if endpoint.tool is not None else None
+
+
+def _question(call: Call, endpoint: Endpoint) -> str | None:
+    """What a person is asked before this call; only MCP can ask."""
+    tool = endpoint.tool
+    return tool.mcp.confirm if tool is not None and tool.mcp is not None and call.surface == "mcp" else None
 
 
 def _shown_schema(full: Full, declared: View | None) -> Schema:
@@ -307,4 +325,5 @@ class _Ending:
             self._answer.duration,
             self._projection_seconds,
             fault,
+            prepared.asked,
         )

@@ -182,15 +182,13 @@ def _warn(reading: Reading, endpoints: Mapping[str, Endpoint]) -> None:
 _LATER: tuple[tuple[str, ...], ...] = (
     ("gateway", "ledger"),
     ("endpoints", "*", "durable"),
-    ("endpoints", "*", "tool", "mcp", "confirm"),
 )
 
 
 def _warn_of_later(reading: Reading) -> None:
     for pattern in _LATER:
         for path in _found(reading.files.merged, pattern):
-            more = "; until it does, the tool is refused on MCP" if pattern[-1] == "confirm" else ""
-            reading.warn(path, f"`{path[-1]}` is checked, and this version does not act on it yet{more}")
+            reading.warn(path, f"`{path[-1]}` is checked, and this version does not act on it yet")
 
 
 def _found(node: Json, pattern: tuple[str, ...], at: Path = ()) -> Iterator[Path]:

@@ -34,6 +34,7 @@ from gateway.contract.scalars import (
     Size,
     SocketPath,
     StateExpression,
+    StateSecret,
     Switch,
     Target,
     Text,
@@ -156,6 +157,10 @@ class Mcp(Shape):
     instructions: Maybe[Text] = Field(default=None, description="what the server says of itself to a model")
     output_schema: Switch = Field(default=True, description="list each tool with its `outputSchema`")
     progress: Duration = written("1s", "time between two notes of progress to a client that asks for them")
+    confirm_within: Duration = written("10m", "how long a person may take to answer `tool.mcp.confirm`")
+    state_secret: Maybe[StateSecret] = Field(
+        default=None, description="what signs questions, 32 bytes or more, as `${NAME}`; one made at each start"
+    )
 
 
 class GatewayLimits(Shape):

@@ -90,6 +90,18 @@ def _secret_text(value: str) -> Any:
     return found if isinstance(found, Malformed) else Secret(found)
 
 
+def _state_secret(value: Any) -> Any:
+    if not isinstance(value, Secret):
+        return Malformed("a secret is not written into the contract; write `${NAME}` or `${file:/path}`")
+    if len(value.encode()) < _SECRET_BYTES:
+        return Malformed(f"the secret has fewer than {_SECRET_BYTES} bytes; make one with `openssl rand -base64 32`")
+    return value
+
+
+#: As many as the digest has that it signs with (RFC 2104 section 3).
+_SECRET_BYTES = 32
+
+
 def _whole(value: Any) -> Any:
     number = plain_scalar(value) if isinstance(value, Secret) else value
     if type(number) is not int or not 0 <= number < 2**31:
@@ -272,6 +284,9 @@ KeySet = Annotated[str, PlainValidator(_key_set), WithJsonSchema({"type": "strin
 SchemaNode = Annotated[Any, PlainValidator(_schema_node)]
 SecretText = Annotated[
     str, *scalar("write text; quote it where it looks like a number", {"type": "string", "minLength": 1}, _secret_text)
+]
+StateSecret = Annotated[
+    str, *scalar("write it as `${NAME}` or `${file:/path}`", {"type": "string", "pattern": r"\$\{"}, _state_secret)
 ]
 HeaderName = Annotated[str, *scalar("write the name of a header", {"type": "string"}, _header_name)]
 HeaderValue = Annotated[

@@ -24,21 +24,40 @@ log = logging.getLogger("toolview")
 
 
 async def serve_tools_until_told(
-    plan: Plan, channel: Channel, tallies: Tallies, part: int, load: Load, *observers: Observer
+    plan: Plan,
+    channel: Channel,
+    tallies: Tallies,
+    part: int,
+    load: Load,
+    *observers: Observer,
+    state_secret: bytes | None = None,
 ) -> int:
-    """Serve until SIGTERM, or until the supervisor is gone."""
-    return await _Worker(plan, channel, tallies, part, load, *observers).run()
+    """Serve until SIGTERM, or until the supervisor is gone. `state_secret` is the same in all of a gateway's."""
+    return await _Worker(plan, channel, tallies, part, load, *observers, state_secret=state_secret).run()
 
 
 class _Worker:
     def __init__(
-        self, plan: Plan, channel: Channel, tallies: Tallies, part: int, load: Load, *observers: Observer
+        self,
+        plan: Plan,
+        channel: Channel,
+        tallies: Tallies,
+        part: int,
+        load: Load,
+        *observers: Observer,
+        state_secret: bytes | None,
     ) -> None:
         self._channel = channel
         self._plan = plan
         self._load = load
         self._serving = Serving(
-            plan.generation.contract, *observers, plan=plan, tallies=tallies, part=part, ask=self._ask
+            plan.generation.contract,
+            *observers,
+            plan=plan,
+            tallies=tallies,
+            part=part,
+            ask=self._ask,
+            state_secret=state_secret,
         )
         self._started = False
         self._watching: asyncio.Task[None] | None = None

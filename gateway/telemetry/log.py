@@ -93,6 +93,8 @@ class CallLog:
             facts["trace_id"] = trace_id
         if failure is not None:
             facts["retryable"] = failure.retryable
+        if outcome.asked is not None:
+            facts["consent"] = outcome.asked.consent.value
         if outcome.fault is not None:
             facts["fault"] = outcome.fault[:2000]
         if outcome.stripped:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway import __version__
 from gateway.backend.exchange import Answer, NoAnswer, Request, Send
-from gateway.call.outcome import Call, Outcome
+from gateway.call.outcome import Call, Code, Outcome
 from gateway.call.run import Full, Project
 from gateway.projection import Projected, Projection, ProjectionFault
 from gateway.telemetry.log import TRACE_ID
@@ -137,7 +137,7 @@ class CallSpans:
                     "toolview.view_bytes": outcome.view_bytes,
                 }
             )
-            if not outcome.ok:
+            if not outcome.ok and outcome.code != Code.INPUT_REQUIRED.word:  # a question is no error
                 self._failed(span, outcome.code)
         span.end()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gateway.call.consent import Consent
 from gateway.call.failure import plain_text
 from gateway.call.outcome import Code, Outcome
 from tests.rig import HANG, accepted, backend, http, running
@@ -326,7 +327,7 @@ def test_the_page_of_failures_has_every_code_with_its_status() -> None:
         assert told in ("408", "where") or (told == "yes") is code.retryable
 
 
-async def test_a_tool_that_wants_a_person_asked_is_refused_on_mcp_and_said_at_load(tmp_path: Path) -> None:
+async def test_a_tool_that_wants_a_person_asked_is_refused_on_mcp_where_nobody_can_be(tmp_path: Path) -> None:
     contract = CONTRACT.replace(
         "description: Writes.", 'description: Writes.\n        tool: {{mcp: {{confirm: "Write?"}}}}'
     )
@@ -336,5 +337,7 @@ async def test_a_tool_that_wants_a_person_asked_is_refused_on_mcp_and_said_at_lo
             refused = await gateway.call("write", surface="mcp")
             elsewhere = await gateway.call("write", surface="agent")
     assert (refused.code, elsewhere.code) == ("FORBIDDEN", "ok")
+    assert refused.asked is not None
+    assert refused.asked.consent is Consent.CANNOT_ASK
     assert len(api.received) == 1
-    assert any(warning.path == "endpoints.write.tool.mcp.confirm" for warning in loaded.warnings)
+    assert not any("confirm" in warning.path for warning in loaded.warnings)

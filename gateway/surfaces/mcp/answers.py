@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 from gateway import __version__, json_text
+from gateway.call.consent import Consent
 from gateway.call.outcome import Outcome
 from gateway.catalog.advertise import Advertised
 from gateway.contract.model import Card
@@ -175,6 +176,31 @@ def call_result(outcome: Outcome, listing: Listing, text: TextMode, *, modern: b
         parts += (b'"content":', _answer_text(body, text), b',"structuredContent":', body, b",", _SUCCESS)
     parts += (b",", listing.meta(modern=modern), b"}")
     return b"".join(parts)
+
+
+def question_result(outcome: Outcome, state: str, listing: Listing) -> bytes:
+    """The result that asks the client for its person's yes before it calls again."""
+    assert outcome.asked is not None
+    # Nothing to fill in: the form's own yes and no are the answer.
+    form = {"mode": "form", "message": outcome.asked.question, "requestedSchema": {"type": "object", "properties": {}}}
+    asking = {
+        "resultType": "input_required",
+        "inputRequests": {wire.QUESTION: {"method": "elicitation/create", "params": form}},
+        "requestState": state,
+    }
+    return b"".join((json_text.encode(asking)[:-1], b",", listing.meta(modern=True), b"}"))
+
+
+def unconfirmed(request_id: Id, outcome: Outcome, listing: Listing) -> Refusal:
+    """The protocol error where a client cannot ask, or answers no question of ours; its data is the envelope."""
+    assert outcome.asked is not None
+    assert outcome.failure is not None
+    data = {**outcome.envelope(), "_meta": {CATALOG_KEY: listing.catalog.digest}}
+    code = wire.INVALID_PARAMS
+    if outcome.asked.consent is Consent.CANNOT_ASK:
+        code = wire.MISSING_CAPABILITY
+        data["requiredCapabilities"] = {"elicitation": {"form": {}}}
+    return Refusal(request_id, wire.status_of(code, modern=True), code, outcome.failure.error, data)
 
 
 def unknown_tool(request_id: Id, outcome: Outcome, listing: Listing, *, modern: bool) -> Refusal:

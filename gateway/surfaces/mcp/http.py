@@ -42,10 +42,10 @@ def mcp_routes(surface: McpSurface) -> Routes:
 class McpSurface:
     """Answers MCP requests for one gateway."""
 
-    def __init__(self, gateway: Gateway, scopes_of: ScopesOf = scopes_of) -> None:
+    def __init__(self, gateway: Gateway, scopes_of: ScopesOf = scopes_of, *, state_secret: bytes | None = None) -> None:
         self._gateway = gateway
         self._scopes_of = scopes_of
-        self._server = McpServer(gateway)
+        self._server = McpServer(gateway, state_secret)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """One POST to its one response."""
@@ -91,6 +91,7 @@ class McpSurface:
             headers,
             scopes,
             caller=caller_of(request),
+            ask=self._server.ask(message, generation),
         )
         # In the handshake era a broken connection SHOULD NOT be read as a cancellation; in the modern era it is one.
         note = None if stream is None else stream.note

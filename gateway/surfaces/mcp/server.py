@@ -6,15 +6,18 @@ Stateless: nothing is kept between messages but the encoded form of a catalog, a
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import assert_never
 
+from gateway.call.consent import Ask, Asked, Consent
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.gateway import Gateway
 from gateway.generation import Generation
 from gateway.record import record
 from gateway.surfaces.mcp import answers, resources
 from gateway.surfaces.mcp.answers import Listing
+from gateway.surfaces.mcp.seal import Seal
 from gateway.surfaces.mcp.wire import (
     CallTool,
     Discover,
@@ -36,6 +39,8 @@ Note = Callable[[bytes], Awaitable[None]]
 #: The longest time between two notes, in seconds: nothing in between takes a connection for a dead one.
 _RAREST_NOTE = 15.0
 _KEPT_LISTINGS = 64
+#: Where the protocol has a word of its own for how it stands with a person's yes.
+_UNSETTLED = frozenset({Consent.CANNOT_ASK, Consent.UNASKED, Consent.EXPIRED, Consent.FOREIGN})
 
 
 @record
@@ -52,8 +57,10 @@ class Answered:
 class McpServer:
     """Answers the messages of one gateway's clients."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, state_secret: bytes | None = None) -> None:
+        """`state_secret` signs questions where the contract names none; one of this process's own unless given."""
         self._gateway = gateway
+        self._state_secret = state_secret or os.urandom(32)
         self._listings: dict[tuple[int, bool], Listing] = {}
         self._listings_of: Generation | None = None
         self._detached: set[asyncio.Task[Outcome]] = set()
@@ -104,6 +111,12 @@ class McpServer:
             case _:
                 assert_never(message)
 
+    def ask(self, message: CallTool, generation: Generation) -> Ask | None:
+        """How a call finds out what its caller's person said; None where they cannot be asked."""
+        if not message.asks:
+            return None
+        return lambda claim: self._seal(generation).said(claim, message.reply)
+
     async def call(
         self,
         call: Call,
@@ -132,9 +145,25 @@ class McpServer:
         if failure is not None and failure.code == Code.UNKNOWN_TOOL.word and tool is None:
             refusal = answers.unknown_tool(message.id, outcome, listing, modern=message.modern)
             return Answered(answers.error(refusal), refusal.status, stamped=True)
+        if outcome.asked is not None and outcome.asked.consent in _UNSETTLED and message.modern:
+            return self._unsettled(message, outcome, outcome.asked, generation, listing)
         text = generation.contract.gateway.mcp.text
         result = answers.call_result(outcome, listing, text, modern=message.modern)
         return Answered(answers.reply(message.id, result), stamped=True)
+
+    def _unsettled(
+        self, message: CallTool, outcome: Outcome, asked: Asked, generation: Generation, listing: Listing
+    ) -> Answered:
+        """A question for the client, or why its answer is none."""
+        if asked.consent is not Consent.UNASKED:
+            refusal = answers.unconfirmed(message.id, outcome, listing)
+            return Answered(answers.error(refusal), refusal.status, stamped=True)
+        state = self._seal(generation).state(asked.claim, generation.contract.gateway.mcp.confirm_within)
+        return Answered(answers.reply(message.id, answers.question_result(outcome, state, listing)), stamped=True)
+
+    def _seal(self, generation: Generation) -> Seal:
+        written = generation.contract.gateway.mcp.state_secret
+        return Seal(self._state_secret if written is None else written.encode())
 
     async def drain(self) -> None:
         """Wait for calls whose callers have left."""

@@ -103,7 +103,8 @@ class StdioSession:
         generation = self._gateway.generation
         listing = self._server.listing(generation, None)
         call_id = message.call_id or new_call_id()
-        call = Call(message.name, message.arguments, SURFACE, call_id, message.trace)
+        ask = self._server.ask(message, generation)
+        call = Call(message.name, message.arguments, SURFACE, call_id, message.trace, ask=ask)
         try:
             answered = await self._server.call(call, message, generation, listing, self._note, interruptible=True)
             self._say(answered.body)  # a call that was taken back has no answer

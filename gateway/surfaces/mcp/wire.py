@@ -30,6 +30,7 @@ INTERNAL_ERROR = -32603
 #: Of the handshake era; in the modern one a resource that is not there is an invalid parameter.
 RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 VERSION_HEADER = "MCP-Protocol-Version"
@@ -42,7 +43,10 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 #: The extension by which hosts show a tool's answer in a card.
 APPS = "io.modelcontextprotocol/ui"
 CALL_ID_KEY = "toolview/toolCallId"
+#: Under which name a question is asked, and its answer comes back.
+QUESTION = "confirm"
 
+_ACTIONS = ("accept", "decline", "cancel")
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _OF_RESOURCES = frozenset({"resources/list", "resources/templates/list", "resources/read"})
 _MODERN_STATUS = {METHOD_NOT_FOUND: 404, INTERNAL_ERROR: 200}
@@ -127,6 +131,15 @@ class ReadResource:
 
 
 @record
+class Reply:
+    """What a client brings back of a question: its state, and what the person did."""
+
+    state: str | None
+    #: `accept`, `decline` or `cancel`.
+    action: str | None
+
+
+@record
 class CallTool:
     """`tools/call`; whether there is such a tool is for the call to find out."""
 
@@ -140,6 +153,10 @@ class CallTool:
     trace: Mapping[str, str] = field(default_factory=dict)
     #: What the client wants notes of the call's progress to carry; None where it wants none.
     progress: Id | None = None
+    #: Whether the client can ask its person something, as it says with each request of the modern era.
+    asks: bool = False
+    #: What it brings of a question that it was given; None where it brings nothing.
+    reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,9 +364,37 @@ def _call(request_id: Id, params: Json, *, modern: bool) -> CallTool | Refusal:
         if key in meta and isinstance(meta[key], str) and pattern.fullmatch(meta[key])
     }
     progress = meta.get("progressToken")
-    return CallTool(
-        request_id, modern, name, arguments, call_id, trace, progress if type(progress) in (str, int) else None
-    )
+    if type(progress) not in (str, int):
+        progress = None
+    if not modern:
+        return CallTool(request_id, modern, name, arguments, call_id, trace, progress)
+    reply = _reply(params) if "inputResponses" in params or "requestState" in params else None
+    if isinstance(reply, str):
+        return _refusal(request_id, INVALID_PARAMS, reply, modern=True)
+    asks = _can_ask(meta.get(CAPABILITIES_KEY))
+    return CallTool(request_id, modern, name, arguments, call_id, trace, progress, asks, reply)
+
+
+def _can_ask(capabilities: Json) -> bool:
+    """Whether a client can show a form; before there were modes, a bare `elicitation` said so."""
+    asking = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(asking, dict) and (not asking or isinstance(asking.get("form"), dict))
+
+
+def _reply(params: dict[str, Json]) -> Reply | str:
+    """What a client brings back of a question, or what is wrong with it; answers to other questions are nothing."""
+    state, responses = params.get("requestState"), params.get("inputResponses")
+    if state is not None and not isinstance(state, str):
+        return "params.requestState must be a string"
+    if responses is not None and not isinstance(responses, dict):
+        return "params.inputResponses must be an object"
+    answer = None if responses is None else responses.get(QUESTION)
+    if answer is None:
+        return Reply(state, None)
+    action = answer.get("action") if isinstance(answer, dict) else None
+    if action not in _ACTIONS:
+        return f"params.inputResponses.{QUESTION}.action must be one of {', '.join(_ACTIONS)}"
+    return Reply(state, action)
 
 
 def _list(request_id: Id, params: Json, *, modern: bool) -> ListTools | Refusal:

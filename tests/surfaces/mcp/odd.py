@@ -125,6 +125,7 @@ CONTRACT = """
         tool: {name: in_headers}
       slow: {request: "GET /slow/{who}", description: Waits., input: {type: object, required: [who], properties: {who: {type: string}}}, output: {$ref: "#/schemas/Empty"}}
       release: {request: "POST /release/{who}", description: Ends it., input: {type: object, required: [who], properties: {who: {type: string}}}, output: {$ref: "#/schemas/Empty"}}
+      asks: {request: POST /asks, description: Asks first., input: {type: object, properties: {what: {type: string, default: do it}}}, output: {$ref: "#/schemas/Empty"}, tool: {mcp: {confirm: "Shall I {what}?"}}}
       silent: {request: GET /silent, description: Says nothing., tool: {name: silent}}
       image: {request: GET /image, description: A picture., kind: media, tool: {name: picture}}
       sound: {request: GET /sound, description: A sound., kind: media, tool: {name: sound}}
@@ -152,6 +153,7 @@ ANSWERS: dict[str, bytes] = {
     "/words": http(WORDS),
     "/texts": http({"quote": '" \\ / \u2028 é 😀 \x7f\u0000', "</script>": "<!--"}),
     "/silent": http(b"", status=204),
+    "/asks": http({}),
     "/image": http(b"\x89PNG", content_type="image/png"),
     "/sound": http(b"RIFF", content_type="audio/wav"),
     "/table": http("é;1\n".encode(), content_type="text/csv; charset=utf-8"),
@@ -203,7 +205,7 @@ CALLS = [
     Odd("fails", {}, None),
 ]
 #: `slow` answers once its caller has called `release`, so whoever waits for it must hear of it meanwhile.
-NAMES = sorted({call.tool for call in CALLS} | {"slow", *BULK})
+NAMES = sorted({call.tool for call in CALLS} | {"slow", "asks", *BULK})
 
 
 class Answers:

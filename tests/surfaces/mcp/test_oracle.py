@@ -26,7 +26,7 @@ _ACCEPT = "application/json, text/event-stream"
 INFO = {"name": "t", "version": "1"}
 _CODES = {
     wire.PARSE_ERROR, wire.INVALID_REQUEST, wire.METHOD_NOT_FOUND, wire.INVALID_PARAMS,
-    wire.HEADER_MISMATCH, wire.UNSUPPORTED_VERSION, wire.RESOURCE_NOT_FOUND,
+    wire.HEADER_MISMATCH, wire.MISSING_CAPABILITY, wire.UNSUPPORTED_VERSION, wire.RESOURCE_NOT_FOUND,
 }  # fmt: skip
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -130,6 +130,9 @@ def judged(spoken: Spoken, revision: str, *, status: bool = True) -> Json:
         if error.code == wire.UNSUPPORTED_VERSION:
             known = mcp_types.UnsupportedProtocolVersionErrorData.model_validate(error.data)
             assert set(known.supported) == set(MODERN_PROTOCOL_VERSIONS)
+        if error.code == wire.MISSING_CAPABILITY:
+            lacking = mcp_types.MissingRequiredClientCapabilityErrorData.model_validate(error.data)
+            assert lacking.required_capabilities.elicitation is not None
         modern = revision in MODERN_PROTOCOL_VERSIONS
         assert not (modern and error.code == wire.RESOURCE_NOT_FOUND)  # 2026-07-28: MUST no longer be sent
         readable = error.code not in (wire.PARSE_ERROR, wire.INVALID_REQUEST)
@@ -255,6 +258,34 @@ async def test_every_call_of_an_odd_tool(speaker: Speaker) -> None:
         assert result.get("structuredContent") == call.answer
         assert tuple(block["type"] for block in result["content"]) == call.blocks
         assert result["isError"] is (call.tool == "fails")
+
+
+async def test_a_question_to_a_person_and_what_becomes_of_it(speaker: Speaker) -> None:
+    call: Json = {"name": "asks", "arguments": {}}
+    unable = judged(await speaker.ask("tools/call", call), speaker.revision)
+    if not speaker.modern:
+        assert unable["result"]["isError"] is True
+        return
+    assert unable["error"]["code"] == wire.MISSING_CAPABILITY
+    call |= {"_meta": {wire.CAPABILITIES_KEY: {"elicitation": {"form": {}}}}}
+    question = judged(await speaker.ask("tools/call", call), speaker.revision)["result"]
+    assert methods.is_input_required({**question})
+    requests = mcp_types.InputRequiredResult.model_validate(question).input_requests
+    assert requests is not None
+    (asked,) = requests.values()
+    assert isinstance(asked, mcp_types.ElicitRequest)
+    assert asked.params.message == "Shall I do it?"
+    ended = {}
+    for action in ("accept", "decline", "cancel"):
+        answer: Json = {wire.QUESTION: {"action": action, **({"content": {}} if action == "accept" else {})}}
+        again = {**call, "inputResponses": answer, "requestState": question["requestState"]}
+        posted, _ = speaker.request("tools/call", again)
+        methods.validate_client_request("tools/call", speaker.revision, posted["params"])
+        result = judged(await speaker.ask("tools/call", again), speaker.revision)["result"]
+        ended[action] = (result["resultType"], result["isError"])
+        made_up = judged(await speaker.ask("tools/call", {**again, "requestState": "made up"}), speaker.revision)
+        assert made_up["error"]["code"] == wire.INVALID_PARAMS
+    assert ended == {"accept": ("complete", False), "decline": ("complete", True), "cancel": ("complete", True)}
 
 
 async def test_every_note_of_progress(speaker: Speaker) -> None:
