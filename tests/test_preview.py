@@ -85,6 +85,10 @@ async def test_without_a_file_or_arguments_the_example_stands_in(tmp_path: Path)
     assert (await shown(tmp_path, "told"))["view"] == {"people": [{"id": 7}]}
     assert (await shown(tmp_path, "told", "--answer", "-"))["view"] == CUT
     assert (await shown(tmp_path, "told", "--team", "x"))["view"] == {"people": [{"id": 7}]}
+    for words, team in (([], "red"), (["--team", "x"], "x")):
+        seen = await preview(accepted(tmp_path, CONTRACT), "told", words, io.TextIOWrapper(io.BytesIO()))
+        assert not isinstance(seen, Misused)
+        assert seen.accepted == {"team": team}
 
 
 async def test_drift_that_is_observed_is_named(tmp_path: Path) -> None:
