@@ -25,6 +25,8 @@ async def watch_files(contract: Callable[[], Contract], reload: Callable[[], Awa
     """For ever: after a change (and the short rest of whoever is writing), ask for a reload."""
     from watchfiles import awatch  # only where it is asked for
 
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)  # which files changed is said here, by name
+
     while True:
         folders, files = _watched(contract())
         late = asyncio.create_task(_catch_up(files, _state(files), reload))

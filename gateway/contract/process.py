@@ -118,8 +118,9 @@ def check_listeners(reading: Reading, gateway: Gateway, backends: Mapping[str, B
                 where = ".".join(map(str, other[:-1]))
                 reading.refuse(path, f"this address is already that of `{where}`; give each listener its own port")
                 break
+    unguarded = gateway.auth is None and not gateway.insecure and not reading.faulted(("gateway",))
     for path, address in listeners[:2]:
-        if not address.loopback and gateway.auth is None and not gateway.insecure and not reading.faulted(("gateway",)):
+        if unguarded and not address.loopback:
             reading.refuse(
                 path,
                 "a listener off loopback needs `gateway.auth`; write it, listen on 127.0.0.1,"

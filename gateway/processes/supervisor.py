@@ -10,6 +10,7 @@ have loaded the same and every place can be had, all adopt it; else all are told
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import signal
@@ -317,9 +318,15 @@ class Supervisor:
             if child.kind == "tools" and child.serving and not child.leaving:
                 child.channel.send({"is": "log", "level": level, "message": message, "facts": dict(facts)})
                 return
-        if level != "info":
-            told = "".join(f" {name}={value}" for name, value in facts.items())
-            print(f"toolview: {message}{told}", file=sys.stderr, flush=True)  # noqa: T201 - there is no log yet
+        if level == "info":
+            return
+        if self._current is not None and self._current["log"]["form"] == "json":
+            now = time.time()
+            at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
+            line = json.dumps({"time": at, "level": level, "logger": "toolview", "message": message, **facts})
+        else:
+            line = f"toolview: {message}" + "".join(f" {name}={value}" for name, value in facts.items())
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - nobody is there who has a log
 
     # -- the contract
 

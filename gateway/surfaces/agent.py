@@ -79,7 +79,7 @@ def _listing(gateway: Gateway) -> Handler:
         catalog = gateway.generation.catalog(SURFACE, scopes_of(request))
         if form not in FORMATS:
             said = {_CATALOG_HEADER: catalog.digest}
-            return problem(400, "BAD_REQUEST", f"`format` is one of: {', '.join(FORMATS)}.", said)
+            return problem(400, "bad_request", f"`format` is one of: {', '.join(FORMATS)}.", said)
         body = made.get((catalog.digest, form))
         if body is None:
             if len(made) >= _KEPT_LISTINGS:  # reloads and sets of scopes bring ever new ones

@@ -227,7 +227,8 @@ def _shown(value: Any, stream: TextIO) -> str:
 def _read_json(text: str) -> dict[str, Any] | Misused:
     value = json_text.parse(text.encode("utf-8", "surrogateescape"))
     if isinstance(value, json_text.NotJson):
-        return Misused(f"the arguments are not JSON: {value.reason}")
+        hint = "; a bare `-` alone reads them from stdin" if text == "-" else ""
+        return Misused(f"the arguments are not JSON: {value.reason}{hint}")
     return value if isinstance(value, dict) else Misused("the arguments are one JSON object")
 
 

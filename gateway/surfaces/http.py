@@ -92,7 +92,7 @@ def listener_server(
         if isinstance(found, Principal):
             request[_PRINCIPAL] = found
         elif request.path not in routes.public:
-            return _turned_away(found, known)
+            return _turned_away(found, known, wants(known, _NOBODY) or known.scopes)
         else:
             request[_PRINCIPAL] = _NOBODY
             return None
@@ -203,14 +203,14 @@ _IDLE = 75.0
 _NOBODY = Principal("nobody", frozenset())
 
 
-def _turned_away(stranger: Stranger, known: Principals) -> web.Response:
+def _turned_away(stranger: Stranger, known: Principals, scopes: Sequence[str]) -> web.Response:
     """RFC 9110 section 11.6.1; of a key or token nothing is said but that it was not taken (RFC 6750 section 3.1)."""
     if stranger is Stranger.UNCHECKED:
         message = "The gateway has not had the keys to check a token with; its log says why. Try again later."
         return problem(503, "keys_unavailable", message, headers={"Retry-After": "10"})
     told = () if stranger is Stranger.SILENT else (("error", "invalid_token"),)
     message = "This listener wants `Authorization: Bearer` with a key or token that the gateway knows."
-    return problem(401, "unauthenticated", message, {"WWW-Authenticate": _challenge(known, known.scopes, *told)})
+    return problem(401, "unauthenticated", message, {"WWW-Authenticate": _challenge(known, scopes, *told)})
 
 
 def _insufficient(wanted: Sequence[str], known: Principals) -> web.Response:

@@ -182,9 +182,12 @@ def _claims(claims: Mapping[str, Any], wanted: Jwt) -> Claims | Fault:
     holder = next((claims[name] for name in ("sub", "client_id", "azp") if isinstance(claims.get(name), str)), "")
     if not holder.strip():
         return Fault.NOBODY
+    until = claims["exp"]
+    if type(until) not in (int, float):  # RFC 7519 section 2, "NumericDate": a number, and no text that reads like one
+        return Fault.CLAIMS
     try:
-        until = float(claims["exp"]) + wanted.leeway
-    except (TypeError, ValueError, OverflowError):
+        until = float(until) + wanted.leeway
+    except OverflowError:
         return Fault.CLAIMS
     # Two issuers, or an issuer and a static key, may use one name for two callers.
     return Claims(f"{holder[:200]}@{wanted.issuer}", _scopes(claims, wanted.scopes), until)

@@ -255,6 +255,7 @@ async def test_the_admin_listener_asks_for_the_scopes_that_it_names(
         text = text_of(f"{jwt(issuer)}, {PLAIN_KEY}").replace("admin: {listen", f"admin: {{scopes: {scopes}, listen")
         async with gateway_of(tmp_path, text) as served:
             admin = served.addresses["admin"]
+            challenge = (await fetch(admin, "GET", "/metrics"))[1].get("www-authenticate", "")
             told = [
                 (await fetch(admin, "GET", path, headers=headers))[0]
                 for path, headers in (
@@ -265,6 +266,16 @@ async def test_the_admin_listener_asks_for_the_scopes_that_it_names(
                 )
             ]
     assert told == statuses
+    assert bool(challenge) == (scopes != "[]")
+
+
+def test_both_listeners_off_loopback_are_told_of_at_once(tmp_path: Path) -> None:
+    text = text_of("").replace(" auth: {}", "")
+    for listener in ("tools", "admin"):
+        text = text.replace(f"{listener}: {{listen: 127.0.0.1:0", f"{listener}: {{listen: '0.0.0.0:{len(listener)}'")
+    refusals = contract_at(tmp_path, text)
+    assert isinstance(refusals, tuple)
+    assert [refusal.path for refusal in refusals] == ["gateway.tools.listen", "gateway.admin.listen"]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "gateway.example", "192.168.0.7", "[fe80::1]", "127.1"])

@@ -66,6 +66,7 @@ def test_scopes_are_read_from_the_declared_claim_as_text_or_list(
         ({"exp": int(time.time()) - 60}, Fault.EXPIRED),
         ({"exp": None}, Fault.CLAIMS),
         ({"exp": "soon"}, Fault.CLAIMS),
+        ({"exp": str(int(time.time()) + 600)}, Fault.CLAIMS),
         ({"exp": 1e400}, Fault.CLAIMS),
         ({"exp": True, "iat": None}, Fault.EXPIRED),
         ({"nbf": int(time.time()) + 3600}, Fault.EARLY),
