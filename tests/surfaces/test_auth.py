@@ -272,7 +272,7 @@ async def test_the_admin_listener_asks_for_the_scopes_that_it_names(
 def test_both_listeners_off_loopback_are_told_of_at_once(tmp_path: Path) -> None:
     text = text_of("").replace(" auth: {}", "")
     for listener in ("tools", "admin"):
-        text = text.replace(f"{listener}: {{listen: 127.0.0.1:0", f"{listener}: {{listen: '0.0.0.0:{len(listener)}'")
+        text = text.replace(f"{listener}: {{listen: 127.0.0.1:0", f"{listener}: {{listen: '0.0.0.0:0'")
     refusals = contract_at(tmp_path, text)
     assert isinstance(refusals, tuple)
     assert [refusal.path for refusal in refusals] == ["gateway.tools.listen", "gateway.admin.listen"]
