@@ -45,6 +45,7 @@ from gateway.surfaces.console.http import console_routes
 from gateway.surfaces.http import Manner, Routes, listener_server
 from gateway.surfaces.mcp.http import McpSurface, mcp_routes
 from gateway.surfaces.oauth import oauth_routes
+from gateway.surfaces.openapi.http import openapi_routes
 from gateway.surfaces.principals import Doorman, Principal, Principals
 from gateway.telemetry.carried import CarriedLog
 from gateway.telemetry.log import DriftLog, form_of, set_up_again
@@ -163,9 +164,7 @@ class Serving:
         self._listeners["tools"] = HttpListener(
             tools, listener_server(self._tool_routes(), tools, principals, wants=Principals.wants)
         )
-        routes = _together(
-            admin_routes(self.gateway, self.scrape, self.health.states, self.reload), console_routes(self.gateway)
-        )
+        routes = self._admin_routes()
 
         def operators() -> Principals | None:
             # on loopback whoever runs the host may look; off it, or where scopes are written, a key is asked for
@@ -242,7 +241,12 @@ class Serving:
 
     def _tool_routes(self) -> Routes:
         oauth = oauth_routes(lambda: self.gateway.generation.contract, self._doorman.principals)
-        return _together(mcp_routes(self._mcp), agent_routes(self.gateway), catalog_routes(self.gateway), oauth)
+        calls = mcp_routes(self._mcp), agent_routes(self.gateway)
+        return _together(*calls, catalog_routes(self.gateway), oauth, openapi_routes("tools"))
+
+    def _admin_routes(self) -> Routes:
+        operations = admin_routes(self.gateway, self.scrape, self.health.states, self.reload)
+        return _together(operations, console_routes(self.gateway), openapi_routes("admin"))
 
     def _admin_wants(self, _: Principals, principal: Principal) -> Sequence[str]:
         """What a principal lacks of `gateway.admin.scopes`: all of it is told at once."""

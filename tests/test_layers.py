@@ -69,6 +69,7 @@ LIBRARIES = {
         "gateway.surfaces.catalog",
         "gateway.surfaces.console.http",
         "gateway.surfaces.mcp.http",
+        "gateway.surfaces.openapi.http",
         "gateway.surfaces.ready",
         "gateway.serve",
         "gateway.mock",

@@ -28,6 +28,8 @@ _MEDIA_TYPES = {
 }
 #: What is of no use in a document with other addresses.
 _SILENT = DEFINITIONS | {"$id", "$schema", "$anchor", "$comment"}
+#: Errors, redirects: the backend's own, of which a contract says nothing. They are no answers out of the blue for that.
+_UNDECLARED = {"description": "Whatever else the backend answers."}
 _WILDCARDS = ("0.0.0.0", "::", "*")  # noqa: S104  # compared with, never bound
 
 
@@ -154,6 +156,9 @@ class _Operation:
         return {**body, "required": True} if required else body
 
     def _responses(self, components: _Components) -> dict[str, Json]:
+        return {**self._successes(components), "default": _UNDECLARED}
+
+    def _successes(self, components: _Components) -> dict[str, Json]:
         if self.endpoint.kind != "json":
             return {"2XX": {"description": "The answer.", "content": {"*/*": {}}}}
         return {

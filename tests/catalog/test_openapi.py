@@ -151,7 +151,8 @@ def test_a_request_is_described_as_it_is_sent(tmp_path: Path) -> None:
                         }
                     }
                 },
-            }
+            },
+            "default": {"description": "Whatever else the backend answers."},
         },
     }
 
@@ -181,7 +182,7 @@ def test_a_body_has_its_wire_names_and_each_status_its_answer(tmp_path: Path) ->
         },
         "required": True,
     }
-    assert list(item["post"]["responses"]) == ["201", "202"]
+    assert list(item["post"]["responses"]) == ["201", "202", "default"]
     assert document["components"]["schemas"]["Person"]["properties"]["boss"] == person
 
 

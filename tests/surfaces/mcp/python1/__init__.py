@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
-import pytest
+from tests import apart
 
 HERE = Path(__file__).parent
 
 
-@cache
 def installed() -> Path:
-    """The folder with the SDK in it, of this version of Python."""
-    folder = HERE / ".site-packages" / f"{sys.version_info[0]}.{sys.version_info[1]}"
-    stamp = folder / ".installed"
-    pinned = (HERE / "requirements.txt").read_text()
-    if not stamp.exists() or stamp.read_text() != pinned:
-        shutil.rmtree(folder, ignore_errors=True)
-        pip = ["-m", "pip", "install", "--quiet", "--no-compile", "--no-deps", "--only-binary", ":all:"]
-        ran = subprocess.run(
-            [sys.executable, *pip, "--target", folder, "--requirement", HERE / "requirements.txt"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            pytest.fail(f"pip could not fetch the packages of {HERE}: {ran.stderr[-300:]}")
-        stamp.write_text(pinned)
-    return folder
+    """The folder with the SDK in it."""
+    return apart.installed(HERE)
 
 
 async def run(url: str, *named: str) -> tuple[int, str, str]:
