@@ -6,11 +6,9 @@ Rounds in turn in one run. ContextForge lives in an environment of its own and g
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import urllib.request
-import venv
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +16,8 @@ from statistics import median
 from typing import Any
 
 from bench.driver import Connection, drive, get, post
-from bench.server import Server, free_port
-from bench.tool_call import HERE, _scratch_python
+from bench.server import Server, free_port, own_python
+from bench.tool_call import HERE, fastmcp_python
 
 ROUNDS = 3
 SECONDS = 1.5
@@ -102,14 +100,14 @@ def _fastmcp(stack: ExitStack, folder: Path, backend: int) -> Peer:
     }
     (folder / "openapi.json").write_text(json.dumps(document))
     script = str(HERE / "fastmcp_proxy.py")
-    command = [str(_scratch_python()), script, str(port), f"http://127.0.0.1:{backend}", str(folder / "openapi.json")]
+    command = [str(fastmcp_python()), script, str(port), f"http://127.0.0.1:{backend}", str(folder / "openapi.json")]
     server = stack.enter_context(Server("fastmcp", command, port, post("/mcp", "tools/list", {})))
     return Peer(server, stack.enter_context(Connection(port)), {size: _call("/mcp", size) for size in _PATHS})
 
 
 def _contextforge(stack: ExitStack, folder: Path, backend: int) -> Peer:
     port = free_port()
-    command = [str(_python().parent / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(own_python(_SCRATCH, _PEER).parent / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port)]
     environment = {
         "DATABASE_URL": f"sqlite:///{folder}/forge.db",
         "MCPGATEWAY_UI_ENABLED": "false",
@@ -145,17 +143,6 @@ def _asked(port: int, path: str, body: Any, token: str | None = None) -> Any:
 
 def _call(path: str, tool: str) -> bytes:
     return post(path, "tools/call", {"name": tool, "arguments": {"id": 1}})
-
-
-def _python() -> Path:
-    """The interpreter of ContextForge's own environment, made on first use."""
-    python = _SCRATCH / "bin" / "python"
-    if not (_SCRATCH / ".installed").exists():
-        print(f"Installing {_PEER} into {_SCRATCH} (once) ...", file=sys.stderr)
-        venv.create(_SCRATCH, with_pip=True, clear=True)
-        subprocess.run([python, "-I", "-m", "pip", "install", "--quiet", _PEER], check=True)
-        (_SCRATCH / ".installed").touch()
-    return python
 
 
 if __name__ == "__main__":

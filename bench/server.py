@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,18 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def own_python(folder: Path, peer: str) -> Path:
+    """The interpreter of an environment of its own for a peer, made on first use."""
+    python = folder / "bin" / "python"
+    if not (folder / ".installed").exists():
+        print(f"Installing {peer} into {folder} (once) ...", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        # -I: nothing of this checkout may look installed there.
+        subprocess.run([python, "-I", "-m", "pip", "install", "--quiet", peer], check=True)
+        (folder / ".installed").touch()
+    return python
 
 
 @dataclass

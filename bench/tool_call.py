@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 from bench.backend import RECORD
 from bench.driver import Connection, drive, get, post, volleys
-from bench.server import Server, free_port
+from bench.server import Server, free_port, own_python
 
 HERE = Path(__file__).parent
 #: Callers at once where a figure says "of many".
@@ -51,7 +50,7 @@ def measure(effort: Effort, on_one_core: Callable[[], object]) -> dict[str, Any]
 
     Starts are measured on all cores, as they happen in life, and calls after `on_one_core`.
     """
-    python = _scratch_python()
+    python = fastmcp_python()
     backend_port = free_port()
     backend = Server(
         "backend", [sys.executable, "-m", "bench.backend", str(backend_port)], backend_port, get("/items/1")
@@ -179,16 +178,9 @@ def _tools_port(server: Server) -> int:
     return int(server.environment.get("BENCH_TOOLS_PORT", server.probe_port))
 
 
-def _scratch_python() -> Path:
-    """The interpreter of an environment of its own for the peer, made on first use."""
-    python = _SCRATCH / "bin" / "python"
-    if not (_SCRATCH / ".installed").exists():
-        print(f"Installing {_PEER} into {_SCRATCH} (once) ...", file=sys.stderr)
-        venv.create(_SCRATCH, with_pip=True, clear=True)
-        # -I: nothing of this checkout may look installed there.
-        subprocess.run([python, "-I", "-m", "pip", "install", "--quiet", _PEER], check=True)
-        (_SCRATCH / ".installed").touch()
-    return python
+def fastmcp_python() -> Path:
+    """The interpreter that has FastMCP."""
+    return own_python(_SCRATCH, _PEER)
 
 
 def _peer_version(python: Path) -> str:

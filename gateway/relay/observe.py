@@ -7,6 +7,7 @@ follow it calls opaque.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import deque
 from time import monotonic
 from typing import Literal, Protocol
@@ -178,7 +179,7 @@ class Watch:
 _BOUNDARY, _HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range(8)
 
 
-class _Messages:
+class _Messages(ABC):
     """One direction: heads are read, bodies are counted and not looked into, chunk sizes are followed."""
 
     __slots__ = ("_counted", "_held", "_skip", "_state", "_watch", "heads")
@@ -233,13 +234,13 @@ class _Messages:
             else:
                 at += self._read_line(bytes(view[at : at + _PIECE]))
 
+    @abstractmethod
     def _begin(self, head: bytes) -> None:
         """A whole head came; what follows it is settled here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def over(self) -> None:
         """A whole message came."""
-        raise NotImplementedError
 
     def _read_head(self, data: bytes) -> int:
         """Read a head, or as much of it as came; returns how much of `data` it was."""
