@@ -17,13 +17,12 @@ from gateway.relay.ready import ready
 from gateway.relay.route import Route
 from gateway.relay.tls import listen_context
 
-_BACKLOG = 1024
 _TICK = 0.5
 _REST = 0.5
 
 
 class Relay:
-    """One route being served. `await start()`, and later `await stop(grace)`."""
+    """One route being served. `await start(doors)`, and later `await stop(grace)`."""
 
     def __init__(self, route: Route, observer: Observer | None = None) -> None:
         self.route = route
@@ -41,12 +40,12 @@ class Relay:
         """Client connections that are open now."""
         return len(self._pairs)
 
-    async def start(self, doors: Sequence[socket.socket] = ()) -> tuple[str, int]:
-        """Open the listener, unless open `doors` are given; returns its address. Raises `OSError` where it is taken."""
+    async def start(self, doors: Sequence[socket.socket]) -> None:
+        """Accept at these listening sockets, which are this relay's own from now on and do not block."""
         loop = asyncio.get_running_loop()
         tls = listen_context(self.route.listen_tls) if self.route.listen_tls else None
         backend = Backend(self.route, loop)
-        self._doors = list(doors) or await self._open_doors(loop)
+        self._doors = list(doors)
         unread = Unread()
         self._setting = Setting(
             route=self.route,
@@ -59,8 +58,6 @@ class Relay:
         )
         for door in self._doors:
             self._setting.means.ready.add_reader(door, partial(self._accept, door))
-        host, port = self._doors[0].getsockname()[:2]
-        return host, port
 
     async def stop(self, grace: float | None) -> None:
         """Accept nothing more, finish what is in flight within `grace` seconds, reset what is not finished by then.
@@ -87,22 +84,6 @@ class Relay:
             self._ticking.cancel()
             self._ticking = None
         self._setting.means.ready.close()
-
-    async def _open_doors(self, loop: asyncio.AbstractEventLoop) -> list[socket.socket]:
-        found = await loop.getaddrinfo(
-            self.route.listen_host or None, self.route.listen_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        doors: list[socket.socket] = []
-        try:
-            for family, where in dict.fromkeys((family, where) for family, _, _, _, where in found):
-                # Port 0 takes any; a second address of the same name then takes the same one.
-                port = doors[0].getsockname()[1] if doors else where[1]
-                doors.append(_door(family, (where[0], port, *where[2:]), self.route.reuse_port))
-        except OSError:
-            for door in doors:
-                door.close()
-            raise
-        return doors
 
     def _accept(self, door: socket.socket) -> None:
         setting = self._setting
@@ -157,20 +138,3 @@ class Relay:
             pair.tick(now)
         if self._pairs:
             self._ticking = self._setting.means.loop.call_later(_TICK, self._tick)
-
-
-def _door(family: int, where: tuple[object, ...], reuse_port: bool) -> socket.socket:
-    door = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if reuse_port:
-            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        if family == socket.AF_INET6:
-            door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        door.bind(where)
-        door.listen(_BACKLOG)
-        door.setblocking(False)
-    except OSError:
-        door.close()
-        raise
-    return door

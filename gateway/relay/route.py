@@ -49,8 +49,6 @@ class Route:
     head_timeout: float | None = None
     #: `only: declared`: the (method, path template) pairs that may pass; None lets everything pass.
     declared: tuple[tuple[str, str], ...] | None = None
-    #: Several processes may listen on the same port, and the kernel deals connections out.
-    reuse_port: bool = False
 
 
 def plain_of(route: Route) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from gateway.relay import Relay, Route
-from tests.relay.rig import PATIENCE, Notes
+from tests.relay.rig import PATIENCE, Notes, started
 
 
 @cache
@@ -68,7 +68,7 @@ async def relaying(port: int, declared: tuple[tuple[str, str], ...] | None = Non
     """A relay in front of a port, through the strict gate where endpoints are declared."""
     notes = Notes()
     relay = Relay(Route("legacy", "127.0.0.1", 0, "127.0.0.1", port, declared=declared), notes)
-    _, listening = await relay.start()
+    listening = await started(relay)
     try:
         yield listening, notes
     finally:

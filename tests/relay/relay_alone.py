@@ -6,11 +6,12 @@ import asyncio
 import sys
 
 from gateway.relay import Relay, Route
+from tests.relay.rig import started
 
 
 async def _serve(backend_port: int) -> None:
     relay = Relay(Route("legacy", "127.0.0.1", 0, "127.0.0.1", backend_port))
-    _, port = await relay.start()
+    port = await started(relay)
     print(port, flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # whoever started this says when it is over
     await relay.stop(1)

@@ -157,6 +157,14 @@ async def within(awaitable: Any) -> Any:
         return await awaitable
 
 
+async def started(relay: Relay, port: int = 0) -> int:
+    """Start a relay at a door on loopback, beside others where they have the same port; gives the port."""
+    door = socket.create_server(("127.0.0.1", port), backlog=1024, reuse_port=True)
+    door.setblocking(False)
+    await relay.start([door])
+    return int(door.getsockname()[1])
+
+
 @asynccontextmanager
 async def relay_to(door: Door | None, *, port: int = 0, **options: Any) -> AsyncIterator[tuple[Relay, int, Notes]]:
     """A running relay in front of a door; at the end it must have let go of everything."""
@@ -164,7 +172,7 @@ async def relay_to(door: Door | None, *, port: int = 0, **options: Any) -> Async
     backend_port = door.port if door is not None and "backend_socket" not in options else port
     route = Route("legacy", "127.0.0.1", 0, options.pop("backend_host", "127.0.0.1"), backend_port, **options)
     relay = Relay(route, notes)
-    _, listening = await relay.start()
+    listening = await started(relay)
     try:
         yield relay, listening, notes
     finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from gateway.relay import Relay, Route
-from tests.relay.rig import Door, End, connect, within
+from tests.relay.rig import Door, End, connect, started, within
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n" + b"x" * 40_000
@@ -67,14 +67,14 @@ async def _caller(port: int, enough: asyncio.Event, tally: _Tally, wanted: int) 
 async def _restarts(wanted: int) -> None:
     door, tally, enough, served = Door(), _Tally(), asyncio.Event(), set[asyncio.Task[None]]()
     accepting = asyncio.create_task(_accept_all(door, served))
-    old = Relay(Route("a", "127.0.0.1", 0, "127.0.0.1", door.port, reuse_port=True))
-    _, port = await old.start()
+    old = Relay(Route("a", "127.0.0.1", 0, "127.0.0.1", door.port))
+    port = await started(old)
     callers = [asyncio.create_task(_caller(port, enough, tally, wanted)) for _ in range(8)]
     for turn in range(1, 11):
         while tally.whole < wanted * turn // 11:  # noqa: ASYNC110  (a count, not an event)
             await asyncio.sleep(0.001)
-        new = Relay(Route("a", "127.0.0.1", port, "127.0.0.1", door.port, reuse_port=True))
-        await new.start()
+        new = Relay(Route("a", "127.0.0.1", port, "127.0.0.1", door.port))
+        await started(new, port)
         await within(old.stop(30))
         assert old.connections == 0
         old = new
