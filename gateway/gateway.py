@@ -20,7 +20,7 @@ from gateway.call.admission import Admission
 from gateway.call.hooks import run_after
 from gateway.call.outcome import Call, Code, Failure, Outcome
 from gateway.call.rate import Rates
-from gateway.call.run import UNKNOWN, Full, Project, run_call
+from gateway.call.run import UNKNOWN, Full, Prepared, Project, cut_short, prepare, run_prepared
 from gateway.call.turnstile import Turnstile
 from gateway.contract.refusal import Refusal
 from gateway.contract.values import Rate
@@ -102,22 +102,25 @@ class Gateway:
             self._tell(outcome, generation, begun)
             return outcome
         entered = False
+        #: What is known of the call by the time that it is cut short.
+        prepared: Prepared | Outcome | None = None
         try:
             entered = await self._admission.enter(limits.calls, limits.queue)
+            prepared = prepare(call, generation) if entered else _overloaded(call, generation)
             outcome = (
-                _overloaded(call, generation)
-                if not entered
-                else await run_call(
-                    call, generation, send, self._projecting, trace=self._trace or call.keep, turns=self._turns
+                prepared
+                if isinstance(prepared, Outcome)
+                else await run_prepared(
+                    prepared, generation, send, self._projecting, trace=self._trace or call.keep, turns=self._turns
                 )
             )
         except asyncio.CancelledError:
-            self._tell(_aborted(call, generation), generation, begun)
+            self._tell(_ended(call, generation, prepared, _GONE), generation, begun)
             raise
         except Exception as fault:
             log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
-            tool = _label(call, generation)
-            outcome = Outcome(call, tool, failure.internal(call.call_id), fault=f"{type(fault).__name__}: {fault}")
+            why = f"{type(fault).__name__}: {fault}"
+            outcome = _ended(call, generation, prepared, failure.internal(call.call_id), why)
         finally:
             if entered:
                 self._admission.leave()
@@ -165,9 +168,16 @@ def new_call_id() -> str:
     return f"{_CALL_IDS.getrandbits(64):016x}"
 
 
-def _aborted(call: Call, generation: Generation) -> Outcome:
-    gone = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
-    return Outcome(call, _label(call, generation), gone)
+_GONE = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
+
+
+def _ended(
+    call: Call, generation: Generation, prepared: Prepared | Outcome | None, failed: Failure, fault: str | None = None
+) -> Outcome:
+    """A call that was cut short, with what was known of it by then."""
+    if isinstance(prepared, Prepared):
+        return cut_short(prepared, failed, fault)
+    return Outcome(call, _label(call, generation), failed, fault=fault)
 
 
 def _overloaded(call: Call, generation: Generation) -> Outcome:

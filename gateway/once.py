@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from gateway.backend.client import BackendClient
 from gateway.backend.destination import shown
+from gateway.backend.exchange import Request
+from gateway.backend.request import Unsendable
 from gateway.call import failure
 from gateway.call.outcome import Call, Outcome
-from gateway.call.run import Prepared, prepare
+from gateway.call.run import Prepared, headers_of, prepare
 from gateway.contract.model import Contract
 from gateway.contract.secrets import Secret
 from gateway.gateway import Gateway, Observer, new_call_id
@@ -62,7 +64,7 @@ async def call_once(
         return arguments
     call = Call(tool, arguments, SURFACE, new_call_id())
     if dry:
-        unsent = _unsent(contract, prepare(call, generation))
+        unsent = _unsent(prepare(call, generation), generation)
         return (_from_here(unsent, generation), None) if isinstance(unsent, Outcome) else unsent
     client = BackendClient(contract.backends.values())
     projections = ProjectionRunner(contract.gateway.limits.projection)
@@ -86,10 +88,14 @@ class Unsent:
     body: bytes | None
 
 
-def _unsent(contract: Contract, prepared: Prepared | Outcome) -> Unsent | Outcome:
+def _unsent(prepared: Prepared | Outcome, generation: Generation) -> Unsent | Outcome:
     if isinstance(prepared, Outcome):
         return prepared
-    backend, request = contract.backends[prepared.endpoint.backend], prepared.request
+    backend = generation.contract.backends[prepared.endpoint.backend]
+    request = _without_secrets(prepared, generation)
+    if isinstance(request, Unsendable):
+        unshown = failure.unsendable_argument(request.argument, "is for writing only, and has no form that hides it")
+        return Outcome(prepared.call, prepared.call.tool, unshown)
     # what a placeholder gave to the URL may be a secret too: a base path from it is not shown
     base = urlsplit(backend.url).path.rstrip("/") if isinstance(backend.url, Secret) else ""
     if base and request.target.startswith(base):
@@ -99,6 +105,33 @@ def _unsent(contract: Contract, prepared: Prepared | Outcome) -> Unsent | Outcom
         unsendable = failure.unsendable_argument("headers", "hold a character that HTTP cannot carry")
         return Outcome(prepared.call, prepared.call.tool, unsendable)
     return Unsent(head, request.body)
+
+
+#: What is shown of a secret, and how a query or a form spells it.
+_HIDDEN, _SPELLED = "***", "%2A%2A%2A"
+
+
+def _without_secrets(prepared: Prepared, generation: Generation) -> Request | Unsendable:
+    """The request as it would be built were each argument that is for writing only `***`: a terminal keeps a log."""
+    endpoint, accepted = prepared.endpoint, prepared.accepted
+    hidden = endpoint.input.hidden(accepted, _masked)
+    if hidden == accepted:
+        return prepared.request
+    request = endpoint.request.build(hidden, headers_of(prepared.call, generation, endpoint))
+    if isinstance(request, Unsendable):
+        return request
+    form = ("Content-Type", "application/x-www-form-urlencoded") in request.headers
+    body = request.body.replace(_SPELLED.encode(), _HIDDEN.encode()) if form and request.body else request.body
+    return replace(request, target=request.target.replace(_SPELLED, _HIDDEN), body=body)
+
+
+def _masked(value: Any) -> Any:
+    """Of the same shape, so that it has a form wherever the value has one."""
+    if isinstance(value, dict):
+        return {key: _masked(held) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return None if value is None else _HIDDEN
 
 
 def _from_here(outcome: Outcome, generation: Generation) -> Outcome:

@@ -80,6 +80,19 @@ async def run_call(
     prepared = prepare(call, generation)
     if isinstance(prepared, Outcome):
         return prepared
+    return await run_prepared(prepared, generation, send, project, trace=trace, turns=turns)
+
+
+async def run_prepared(
+    prepared: Prepared,
+    generation: Generation,
+    send: Send,
+    project: Project,
+    *,
+    trace: bool = False,
+    turns: Turnstile | None = None,
+) -> Outcome:
+    """What is left of the path once the arguments are accepted: all of it that waits."""
     answer = await send(prepared.request)
     if turns is not None and isinstance(answer, Answer) and len(answer.body) >= LARGE:
         await turns.take()
@@ -92,6 +105,20 @@ async def run_call(
     started = time.perf_counter()
     projected = await project(projection, full)
     return conclude(full, projected, time.perf_counter() - started)
+
+
+def cut_short(prepared: Prepared, failed: Failure, fault: str | None = None) -> Outcome:
+    """How an accepted call ends that none of the stages ends: its caller left, or something unforeseen happened."""
+    call = prepared.call
+    return Outcome(
+        call,
+        call.tool,
+        failed,
+        effective_arguments=prepared.effective_arguments,
+        accepted=prepared.accepted,
+        fault=fault,
+        asked=prepared.asked,
+    )
 
 
 def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
@@ -112,7 +139,7 @@ def prepare(call: Call, generation: Generation) -> Prepared | Outcome:
     accepted = endpoint.input.fill(view.fill_defaults(declared, arguments))
     if violations := endpoint.input.check(accepted):
         return Outcome(call, call.tool, failure.refused_arguments(violations), effective_arguments=replaced)
-    request = endpoint.request.build(accepted, _headers(call, generation, endpoint))
+    request = endpoint.request.build(accepted, headers_of(call, generation, endpoint))
     if isinstance(request, Unsendable):
         refused = failure.unsendable_argument(request.argument, request.reason)
         return Outcome(call, call.tool, refused, effective_arguments=replaced)
@@ -226,7 +253,7 @@ def _faults(broken: view.Broken) -> str:
     return "; ".join(failure.told(violation, "answer") for violation in broken.violations[:5])
 
 
-def _headers(call: Call, generation: Generation, endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
+def headers_of(call: Call, generation: Generation, endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     """Of the caller's headers only those that the backend's `forward_headers` name, and the call's own id."""
     backend = generation.contract.backends[endpoint.backend]
     forwarded = [(name, call.headers[name.lower()]) for name in backend.forward_headers if name.lower() in call.headers]

@@ -19,6 +19,7 @@ from gateway.schema.explain import not_json, violations_of
 from gateway.schema.keywords import ANNOTATIONS, KNOWN, MANY, NAMED, ONE, Path, subschemas
 from gateway.schema.pattern import translate
 from gateway.schema.place import Document, Part
+from gateway.schema.secret import Secrets
 from gateway.schema.violation import SchemaFault, Violation
 
 #: A validator takes some fifteen times its document's text. One that is larger than this is compiled at load to
@@ -88,6 +89,10 @@ class Engine:
     @cached_property
     def completing(self) -> Completing:
         return Completing(self.places)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        return Secrets(self.places)
 
     @cached_property
     def _cutting(self) -> Place | None:

@@ -12,6 +12,7 @@ from gateway.schema.engine import Engine, engine_for
 from gateway.schema.place import Part, spread
 from gateway.schema.refuse import faults_of
 from gateway.schema.resolve import resolve
+from gateway.schema.secret import Hide
 from gateway.schema.violation import SchemaFault, Violation
 
 
@@ -57,6 +58,10 @@ class Schema:
     def decode_text(self, value: Any) -> Any:
         """The value with strings read as JSON where the schema wants an array or object and no string."""
         return self._engine.completing.decode(value)
+
+    def hidden(self, value: Any, hide: Hide) -> Any:
+        """The value with each part that is for writing only, at every depth, as `hide` gives it."""
+        return self._engine.secrets.hidden(value, hide)
 
     @property
     def is_object(self) -> bool:

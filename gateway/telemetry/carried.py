@@ -37,7 +37,9 @@ class CarriedLog:
             self._read, self._secrets = generation, self._with_those_of(generation)
         facts: dict[str, Any] = {"tool": outcome.tool, "call_id": outcome.call.call_id}
         if asked.arguments:
-            facts["arguments"] = self._shown(json_text.encode(_arguments(outcome, generation)).decode())
+            facts["arguments"] = self._shown(_told(outcome.call.arguments, outcome, generation))
+            if outcome.effective_arguments is not None:
+                facts["effective_arguments"] = self._shown(_told(outcome.effective_arguments, outcome, generation))
         if asked.answers:
             facts["answer"] = self._shown(_answer(outcome))
         log.info("carried", extra=facts)
@@ -55,18 +57,11 @@ class CarriedLog:
         return text if len(text) <= CHARACTERS else text[:CHARACTERS] + "…"
 
 
-def _arguments(outcome: Outcome, generation: Generation) -> dict[str, Any]:
-    """The caller's arguments, without those whose schema says that they are for writing only, or passwords."""
+def _told(given: dict[str, Any], outcome: Outcome, generation: Generation) -> str:
+    """Arguments as JSON, without those whose schema says that they are for writing only, or passwords."""
     endpoint = generation.find(outcome.call.tool, outcome.call.surface, None)
-    given = outcome.call.arguments
-    if endpoint is None:
-        return given
-    documents = {name: endpoint.input.property_document(name) for name in endpoint.input.property_names}
-    return {name: _LEFT_OUT if _hidden(documents.get(name)) else value for name, value in given.items()}
-
-
-def _hidden(document: Any) -> bool:
-    return isinstance(document, dict) and (document.get("writeOnly") is True or document.get("format") == "password")
+    shown = given if endpoint is None else endpoint.input.hidden(given, lambda _: _LEFT_OUT)
+    return json_text.encode(shown).decode()
 
 
 def _answer(outcome: Outcome) -> str:

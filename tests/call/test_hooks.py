@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.backend.exchange import Answer, NoAnswer, Request
 from gateway.call.hooks import AfterCall
-from tests.rig import Running, accepted, backend, http, running
+from tests.rig import HANG, Received, Running, accepted, backend, http, running
 
 CONTRACT = """
     version: 1
@@ -164,3 +166,39 @@ async def test_every_ending_is_told_once(tmp_path: Path, arguments: dict[str, An
     outcome, told, _ = await ended(tmp_path, arguments, answer)
     assert (told.code, told.ok) == (code, code == "ok")
     assert told.answer == (outcome.value if outcome.ok else outcome.envelope())
+
+
+async def test_of_a_call_whose_caller_left_the_hook_is_told_what_it_ran_on(tmp_path: Path) -> None:
+    reached = asyncio.Event()
+
+    def hang(_: Received) -> bytes:
+        reached.set()
+        return HANG
+
+    async with backend(hang) as api:
+        contract = accepted(tmp_path, CONTRACT.format(url=api.url), {"hooks/hooks.py": HOOKS})
+        async with running(contract) as gateway:
+            call = asyncio.create_task(gateway.call("read", {"mode": "replace"}))
+            await reached.wait()
+            call.cancel()
+            assert isinstance((await asyncio.gather(call, return_exceptions=True))[0], asyncio.CancelledError)
+            (told,) = seen(gateway)
+    (outcome,) = gateway.outcomes
+    assert (told.code, told.args, told.effective_args) == ("REQUEST_ABORTED", {"mode": "replace"}, {"limit": 5})
+    assert outcome.accepted == {"limit": 5, "mode": "short"}
+
+
+async def test_so_it_is_of_a_call_that_ends_by_something_unforeseen(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def send(_: Request) -> Answer | NoAnswer:
+        raise LookupError("nobody thought of this")
+
+    contract = accepted(tmp_path, CONTRACT.format(url="http://127.0.0.1:9"), {"hooks/hooks.py": HOOKS})
+    async with running(contract) as gateway:
+        gateway.gateway.adopt(gateway.gateway.generation, send)
+        outcome = await gateway.call("read", {"mode": "replace"})
+        (told,) = seen(gateway)
+    assert (outcome.code, told.effective_args) == ("INTERNAL_SERVER_ERROR", {"limit": 5})
+    assert told.fault == "LookupError: nobody thought of this"
+    assert outcome.accepted == {"limit": 5, "mode": "short"}

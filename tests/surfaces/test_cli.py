@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from gateway.contract.model import Contract
+from gateway.once import Streams, Unsent, call_once
 from gateway.surfaces.cli import Misused, read_arguments, take_output, tell_waiting
-from tests.rig import Received, backend, http
+from tests.rig import Received, accepted, backend, http
 
 PROPERTIES = {
     "team": {"type": "string"},
@@ -349,6 +351,63 @@ async def test_a_dry_run_shows_the_request_without_its_secrets_and_sends_nothing
     assert SECRET not in shown.stdout
     assert (refused.returncode, json.loads(refused.stderr)["code"]) == (1, "VALIDATION_ERROR")
     assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
+
+
+SECRETIVE = """
+    version: 1
+    backends: {api: {url: URL}}
+    endpoints:
+      join:
+        request: POST /join
+        description: Joins.
+        expose: [cli]
+        input:
+          type: object
+          properties:
+            name: {type: string}
+            pin: {type: integer, writeOnly: true}
+            word: {type: string, format: password}
+            keys: {type: array, items: {type: string, writeOnly: true}}
+            who: {anyOf: [{$ref: '#/$defs/who'}, {type: 'null'}]}
+            code: {type: string, writeOnly: true}
+            crumb: {type: string, writeOnly: true}
+            head: {type: string, writeOnly: true}
+          $defs: {who: {type: object, properties: {user: {type: string}, pass: {type: string, writeOnly: true}}}}
+        send: {code: {in: query}, crumb: {in: cookie}, head: {in: header, name: X-Head}}
+        output: {type: object}
+      form:
+        request: POST /form
+        description: Joins by a form.
+        expose: [cli]
+        input: {type: object, properties: {name: {type: string}, pin: {type: string, writeOnly: true}}}
+        send: {body: {type: form}}
+        output: {type: object}
+"""
+
+
+async def dry(contract: Contract, tool: str, arguments: dict[str, Any]) -> str:
+    """What a dry run of a call shows."""
+    streams = Streams(io.StringIO(json.dumps(arguments)), io.StringIO(), io.StringIO())
+    unsent = await call_once(contract, tool, ["--dry-run", "-"], streams)
+    assert isinstance(unsent, Unsent), unsent
+    return (unsent.head + (unsent.body or b"")).decode()
+
+
+async def test_a_dry_run_hides_what_is_for_writing_only_wherever_it_travels(tmp_path: Path) -> None:
+    contract = accepted(tmp_path, SECRETIVE.replace("URL", "http://127.0.0.1:1"))
+    given = {
+        "name": "Ann", "pin": 987123, "word": "s3same", "keys": ["s3key"], "who": {"user": "ann", "pass": "s3pass"},
+        "code": "s3code", "crumb": "s3crumb", "head": "s3head",
+    }  # fmt: skip
+    shown = await dry(contract, "join", given)
+    lines = shown.splitlines()
+    assert lines[0] == "POST /join?code=*** HTTP/1.1"
+    assert {"X-Head: ***", "Cookie: crumb=***"} <= set(lines)
+    hidden = {"name": "Ann", "pin": "***", "word": "***", "keys": ["***"], "who": {"user": "ann", "pass": "***"}}
+    assert json.loads(lines[-1]) == hidden
+    assert "s3" not in shown
+    assert "987123" not in shown
+    assert (await dry(contract, "form", {"name": "Ann", "pin": "s3pin"})).splitlines()[-1] == "name=Ann&pin=***"
 
 
 async def test_what_a_dry_run_shows_is_what_a_call_sends(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from gateway.serve import Serving
 from gateway.telemetry.carried import CHARACTERS
-from tests.rig import Received, accepted, backend, http
+from tests.rig import HANG, Received, accepted, backend, http
 
 CONTRACT = """
     version: 1
@@ -60,6 +61,32 @@ async def test_arguments_alone_are_said_without_what_is_for_writing_only(
     assert len(told["call_id"]) == 16
     assert "answer" not in told
     assert (unknown["tool"], unknown["arguments"]) == ("unknown", '{"text":"x"}')
+
+
+async def test_what_a_before_hook_made_of_them_is_said_beside_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    hooks = {"hooks/hooks.py": "def before(call):\n    return {**call.arguments, 'pin': '4711'}\n"}
+    reached = asyncio.Event()
+
+    def hang(_: Received) -> bytes:
+        reached.set()
+        return HANG
+
+    async with backend(hang) as api:
+        text = CONTRACT.replace("URL", api.url).replace("{LOG}", '{arguments: true}, hooks: {before: "hooks:before"}')
+        text = text.replace("gateway: {", "gateway: {projections: hooks, ")
+        serving = Serving(accepted(tmp_path, text, hooks))
+        assert await serving.start() is None
+        call = asyncio.create_task(serving.gateway.invoke("say", {"text": "hello"}))
+        await reached.wait()
+        call.cancel()
+        await asyncio.wait([call])
+        await serving.stop(1)
+    (told,) = (vars(record) for record in caplog.records if record.name == "toolview.carried")
+    assert told["arguments"] == '{"text":"hello"}'
+    assert told["effective_arguments"] == '{"text":"hello","pin":"(left out)"}', "of a call whose caller left, too"
 
 
 async def test_answers_alone_are_said_as_callers_get_them_and_hold_no_credential(
