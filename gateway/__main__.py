@@ -192,13 +192,19 @@ def _serve_alone(path: str, *, watch: bool) -> int:
     return 0 if taken is None else _said(taken.message)
 
 
-def _serve_tools(path: str, state_secret: bytes, channel: Channel, tallies: Tallies, part: int) -> int:
-    """The life of a process that serves tools."""
+def _serve_tools(
+    path: str, state_secret: bytes, channel: Channel, tallies: Tallies, part: int, kept: int | None
+) -> int:
+    """The life of a process that serves tools; `kept` is what others read whom it is to serve beside."""
+    from gateway.contract.disk import Disk
     from gateway.contract.load import load
     from gateway.contract.model import Contract
     from gateway.processes.supervisor import refused
 
-    contract = _with_aiohttp_aside(lambda: load(Path(path)))
+    disk = Disk() if kept is None else Disk.kept(kept)
+    if kept is not None:
+        os.close(kept)
+    contract = _with_aiohttp_aside(lambda: load(Path(path), disk=disk))
     if not isinstance(contract, Contract):
         channel.send(refused(contract))
         return 1
@@ -210,13 +216,17 @@ def _serve_tools(path: str, state_secret: bytes, channel: Channel, tallies: Tall
         channel.send(refused(plan))
         return 1
     observe = _logging(contract).observe
-    again = functools.partial(load, Path(path))
-    code: int = _run(serve_tools_until_told(plan, channel, tallies, part, again, observe, state_secret=state_secret))
+    again: Callable[[Disk], Any] = lambda disk: load(Path(path), disk=disk)  # noqa: E731 - it is short
+    code: int = _run(
+        serve_tools_until_told(plan, channel, tallies, part, again, disk, observe, state_secret=state_secret)
+    )
     return code
 
 
-def _serve_passthrough(channel: Channel, tallies: Tallies, part: int) -> int:
+def _serve_passthrough(channel: Channel, tallies: Tallies, part: int, kept: int | None) -> int:
     """The life of the process of the pass-through."""
+    if kept is not None:
+        os.close(kept)  # it reads no contract
     from gateway.processes.relay import relay_until_told
 
     code: int = _run(relay_until_told(channel, tallies, part))

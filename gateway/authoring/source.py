@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from gateway.contract.disk import Disk
 from gateway.contract.document import Place
 from gateway.contract.references import Files, Home, open_contract
 from gateway.contract.refusal import Path
@@ -128,7 +129,7 @@ class Source:
 
 def open_source(path: FilePath) -> Source | None:
     """The source of a contract that loads; None where it changed or went meanwhile."""
-    files = open_contract(path)
+    files = open_contract(path, Disk())
     return None if isinstance(files, tuple) else Source(files)
 
 

@@ -56,10 +56,9 @@ def _html(reading: Reading, written: str, name: str) -> str | _Fault:
         return files.cards[name]
     inside = files.inside(written, files.main)
     try:
-        if inside is None or not (files.folder / inside).is_file():
+        if inside is None or files.disk.kind(files.folder / inside) != "file":
             return _Fault("there is no such file in the contract's folder; create it, or mend the path")
-        with (files.folder / inside).open("rb") as opened:
-            data = opened.read(LARGEST_CARD + 1)
+        data = files.disk.read(files.folder / inside, LARGEST_CARD + 1)
     except OSError:  # no rights to it, a name that is too long
         return _Fault("this file cannot be read; mend its rights, or the path")
     if len(data) > LARGEST_CARD:

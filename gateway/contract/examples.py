@@ -48,10 +48,14 @@ def _answer(reading: Reading, written: ExampleWritten, path: Path) -> tuple[bool
     inside = files.inside(written.answer_file, files.main)
     file = None if inside is None else files.folder / inside
     try:
-        if file is None or not file.is_file() or file.stat().st_size > LARGEST_FILE:
+        if file is None or files.disk.kind(file) != "file":
             reading.refuse(at, "there is no such file in the contract's folder; create it, or mend the path")
             return False, None
-        answer = json_text.parse(file.read_bytes())
+        text = files.disk.read(file, LARGEST_FILE + 1)
+        if len(text) > LARGEST_FILE:
+            reading.refuse(at, f"the file is larger than {LARGEST_FILE} bytes; name a smaller one")
+            return False, None
+        answer = json_text.parse(text)
     except (OSError, ValueError):
         reading.refuse(at, "the file cannot be read; mend its rights, or the path")
         return False, None

@@ -7,8 +7,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
+
+from gateway.projection import Sources
+from gateway.projection.worker import FolderFinder
 
 Hook = Callable[[Any], Any]
 
@@ -45,10 +49,11 @@ _imported: set[str] = set()
 
 
 @contextmanager
-def modules_of(folder: str) -> Iterator[None]:
+def modules_of(folder: str, sources: Sources | None = None) -> Iterator[None]:
     """One load: the folder comes first on the import path, and its modules are read anew, each once.
 
-    So the hooks of one load share their module, and calls in flight keep that of the load before.
+    So the hooks of one load share their module, and calls in flight keep that of the load before. What `sources` holds
+    is imported from there, as projections are.
     """
     for name in _imported:
         sys.modules.pop(name, None)
@@ -56,6 +61,9 @@ def modules_of(folder: str) -> Iterator[None]:
     before = set(sys.modules)
     importlib.invalidate_caches()
     sys.path.insert(0, folder)
+    finder = None if sources is None else FolderFinder(sources.folder, sources.files)
+    if finder is not None:
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
     try:
         yield
     finally:
@@ -63,6 +71,8 @@ def modules_of(folder: str) -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None)
             if file and Path(folder) in Path(file).parents:
                 _imported.add(name)
+        if finder is not None:
+            sys.meta_path.remove(finder)
         sys.path.remove(folder)
         # Last, not first: what a hook imports later is found, and hides nothing of Python's own.
         if folder not in sys.path:

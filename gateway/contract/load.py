@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway import json_text
 from gateway.contract import moved
+from gateway.contract.disk import Disk
 from gateway.contract.endpoints import EndpointReader
 from gateway.contract.grammar import json_schema
 from gateway.contract.model import Contract, ContractWritten, Endpoint
@@ -29,10 +30,15 @@ __all__ = ["json_schema", "load"]
 Json = Any
 
 
-def load(path: FilePath, environment: Mapping[str, str] | None = None) -> Contract | tuple[Refusal, ...]:
-    """The contract that a file holds; or everything that is wrong with it, by file and line, each fault once."""
+def load(
+    path: FilePath, environment: Mapping[str, str] | None = None, disk: Disk | None = None
+) -> Contract | tuple[Refusal, ...]:
+    """The contract that a file holds; or everything that is wrong with it, by file and line, each fault once.
+
+    Who hands in a `disk` can keep what was read, and load the same once more.
+    """
     with _collection_paused():
-        return _load(path, os.environ if environment is None else environment)
+        return _load(path, os.environ if environment is None else environment, disk or Disk())
 
 
 @contextmanager
@@ -47,8 +53,8 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _load(path: FilePath, environment: Mapping[str, str]) -> Contract | tuple[Refusal, ...]:
-    files = open_contract(path)
+def _load(path: FilePath, environment: Mapping[str, str], disk: Disk) -> Contract | tuple[Refusal, ...]:
+    files = open_contract(path, disk)
     if isinstance(files, tuple):
         return in_order(files)
     reading = Reading(files)
@@ -99,11 +105,11 @@ def _check_root(reading: Reading, root: dict[str, Json]) -> None:
 
 def _resolved(reading: Reading, root: dict[str, Json], environment: Mapping[str, str]) -> dict[str, Json]:
     """The contract with the placeholders of `gateway` and `backends` resolved."""
-    marks = reading.files.marks
+    marks, disk = reading.files.marks, reading.files.disk
     resolved = dict(root)
     for section in ("gateway", "backends"):
         if section in root:
-            resolved[section] = resolve(root[section], (section,), environment, marks, reading.refuse)
+            resolved[section] = resolve(root[section], (section,), environment, disk, marks, reading.refuse)
     marks.copied(resolved, root)
     return resolved
 

@@ -14,6 +14,7 @@ from gateway.contract.model import Backend, BackendWritten, Gateway, GatewayWrit
 from gateway.contract.reading import Reading
 from gateway.contract.refusal import Path, either, quoted
 from gateway.contract.values import Address, header_name
+from gateway.projection import Sources
 
 Json = Any
 
@@ -51,7 +52,7 @@ def _check_tokens(reading: Reading, gateway: GatewayWritten) -> None:
     auth, at = gateway.auth, ("gateway", "auth")
     if auth is None:
         return
-    if auth.jwt is not None and "://" not in auth.jwt.jwks and (fault := _no_key_set(auth.jwt.jwks)):
+    if auth.jwt is not None and "://" not in auth.jwt.jwks and (fault := _no_key_set(reading, auth.jwt.jwks)):
         reading.refuse((*at, "jwt", "jwks"), fault)
     if auth.jwt is not None and not auth.jwt.algorithms:
         reading.refuse((*at, "jwt", "algorithms"), "the list is empty; write how tokens are signed, as `[RS256]`")
@@ -64,10 +65,9 @@ def _check_tokens(reading: Reading, gateway: GatewayWritten) -> None:
         reading.refuse((*at, "oauth"), "clients would fetch tokens that nothing here takes; write `auth.jwt` beside it")
 
 
-def _no_key_set(name: str) -> str | None:
+def _no_key_set(reading: Reading, name: str) -> str | None:
     """What is wrong with a file that should hold public keys; each key is judged once it is read to serve."""
-    with FilePath(name).open("rb") as opened:
-        document = json_text.parse(opened.read(_KEY_SET_LIMIT))
+    document = json_text.parse(reading.files.disk.read(FilePath(name), _KEY_SET_LIMIT))
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not any(isinstance(key, dict) for key in keys):
         return 'the file is no key set; it holds `{"keys": […]}` (RFC 7517)'
@@ -140,8 +140,8 @@ def _projections_folder(reading: Reading, name: str | None) -> str | None:
     """The folder for Python projections and hooks; the contract's own where none is named."""
     folder = reading.files.folder / (name or "")
     try:
-        if folder.is_dir():
-            return str(folder.resolve())
+        if reading.files.disk.kind(folder) == "folder":
+            return str(reading.files.disk.resolved(folder))
     except (OSError, ValueError, RuntimeError):
         pass
     reading.refuse(("gateway", "projections"), "there is no such folder; create it, or mend the path")
@@ -152,7 +152,9 @@ def _hooks(reading: Reading, written: HooksWritten, folder: str | None) -> Hooks
     found: dict[str, Any] = {"before": None, "after": None}
     if folder is None:
         return Hooks(**found)
-    with modules_of(folder):
+    asked = written.before is not None or written.after is not None
+    sources = reading.files.disk.sources(FilePath(folder)) if asked else None
+    with modules_of(folder, sources if isinstance(sources, Sources) else None):
         for key in found:
             reference = getattr(written, key)
             hook = None if reference is None else import_hook(reference)

@@ -50,7 +50,7 @@ class Reading:
 
         `stand_ins` serve for keys that must be there. None where nothing is left to check.
         """
-        found = misfits(shape, written, moved, self.files.folder)
+        found = misfits(shape, written, moved, self.files.folder, self.files.disk)
         if isinstance(found, list):
             for inner, message in found:
                 at = (*path, *inner)
@@ -65,7 +65,7 @@ class Reading:
             for inner, _ in found:
                 written = _without(written, inner)
             written = {**stand_ins, **written}
-            found = misfits(shape, written, moved, self.files.folder)
+            found = misfits(shape, written, moved, self.files.folder, self.files.disk)
         return None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from gateway.contract.disk import Disk
 from gateway.contract.document import LARGEST_FILE, Document, Marks, Place, absent, read_yaml
 from gateway.contract.refusal import Path, Refusal, dotted, nearest, printable, quoted
 
@@ -33,6 +34,7 @@ class Files:
     """Every file that was read, and the contract that the included ones merge into."""
 
     folder: FilePath
+    disk: Disk
     #: How the folder is shown before a file's name.
     shown: str
     marks: Marks
@@ -65,7 +67,7 @@ class Files:
     def read(self, file: str) -> Document:
         """A file of the folder, read once."""
         if file not in self.documents:
-            document = _read(self.folder / file, self.name(file), self.marks)
+            document = _read(self.disk, self.folder / file, self.name(file), self.marks)
             self.documents[file] = document
             if not document.absent or file == self.main:
                 self.refusals.extend(document.refusals)
@@ -74,7 +76,7 @@ class Files:
     def inside(self, reference: str, home: str) -> str | None:
         """The path below the folder of a file named from another one; None where it leads out of the folder."""
         try:
-            found = (self.folder / FilePath(home).parent / reference).resolve()
+            found = self.disk.resolved(self.folder / FilePath(home).parent / reference)
             return found.relative_to(self.folder).as_posix()
         except (ValueError, OSError, RuntimeError):  # elsewhere, an impossible name, a loop of links
             return None
@@ -114,15 +116,15 @@ class Files:
         return Target(home.file, path) if isinstance(path, tuple) else f"{quoted(reference)} {path}"
 
 
-def open_contract(path: FilePath) -> Files | tuple[Refusal, ...]:
+def open_contract(path: FilePath, disk: Disk) -> Files | tuple[Refusal, ...]:
     """The contract's file with everything it includes merged; refusals where a file cannot be read at all."""
     marks = Marks()
     try:
-        folder = path.parent.resolve()
+        folder = disk.resolved(path.parent)
     except (OSError, RuntimeError, ValueError):
         return (Refusal(str(path), 1, 1, "", "this path cannot be followed; name the contract's file"),)
     shown = "" if str(path.parent) == "." else f"{path.parent.as_posix().rstrip('/')}/"
-    files = Files(folder, shown, marks, main=path.name)
+    files = Files(folder, disk, shown, marks, main=path.name)
     document = files.read(path.name)
     if not document.whole:
         return document.refusals
@@ -162,7 +164,7 @@ def _matches(files: Files, pattern: Json) -> list[str] | str:
     if FilePath(pattern).is_absolute() or ".." in FilePath(pattern).parts or not pattern.strip():
         return "an include stays in the contract's folder; write a pattern as `contracts/*.yaml`"
     try:
-        found = sorted(item for item in files.folder.glob(pattern) if not item.is_dir())
+        found = files.disk.matching(files.folder, pattern)
     except (ValueError, OSError, NotImplementedError, RecursionError, IndexError):
         return "this is no pattern of file names; write one as `contracts/*.yaml`"
     names = []
@@ -223,16 +225,17 @@ def _merge(files: Files, file: str, section: str, value: Json) -> None:
         files.marks.note(files.merged, files.name(file), outer)
 
 
-def _read(file: FilePath, shown: str, marks: Marks) -> Document:
+def _read(disk: Disk, file: FilePath, shown: str, marks: Marks) -> Document:
     try:
-        if file.is_dir():
-            return absent(shown, "this is a folder; name a file in it")
-        if not file.exists():
-            return absent(shown, "there is no such file; mend the path, or create it")
-        if not file.is_file():
-            return absent(shown, "this is no regular file; name a file")
-        with file.open("rb") as opened:
-            return read_yaml(opened.read(LARGEST_FILE + 1), shown, marks)
+        match disk.kind(file):
+            case "folder":
+                return absent(shown, "this is a folder; name a file in it")
+            case "":
+                return absent(shown, "there is no such file; mend the path, or create it")
+            case "other":
+                return absent(shown, "this is no regular file; name a file")
+            case "file":
+                return read_yaml(disk.read(file, LARGEST_FILE + 1), shown, marks)
     except (OSError, ValueError):
         return absent(shown, "the file cannot be read; mend its rights, or the path")
 

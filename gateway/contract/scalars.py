@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Annotated, Any, NoReturn
@@ -12,6 +11,7 @@ from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gateway.contract import values
+from gateway.contract.disk import Disk
 from gateway.contract.document import plain_scalar
 from gateway.contract.refusal import either, nearest, quoted
 from gateway.contract.secrets import Private, Secret
@@ -154,7 +154,7 @@ def _file(value: Any, info: ValidationInfo) -> Any:
         refuse(Malformed("write the path of a file"), value)
     path = _path(value, info)
     try:
-        if path.is_file() and os.access(path, os.R_OK):
+        if _disk(info).readable(path):
             return type(value)(path)
     except (OSError, ValueError):
         pass
@@ -169,7 +169,11 @@ def _socket(value: Any, info: ValidationInfo) -> Any:
 
 
 def _path(value: str, info: ValidationInfo) -> FilePath:
-    return FilePath(info.context or ".", value)
+    return FilePath(info.context[0] if info.context else ".", value)
+
+
+def _disk(info: ValidationInfo) -> Disk:
+    return info.context[1] if info.context else Disk()
 
 
 def _key_set(value: Any, info: ValidationInfo) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
+from gateway.contract.disk import Disk
 from gateway.contract.document import Marks
 from gateway.contract.refusal import Path
 
@@ -37,14 +38,14 @@ class Private(Secret):
 Report = Callable[[Path, str], None]
 
 
-def resolve(node: Any, path: Path, environment: Mapping[str, str], marks: Marks, report: Report) -> Any:
+def resolve(node: Any, path: Path, environment: Mapping[str, str], disk: Disk, marks: Marks, report: Report) -> Any:
     """The same data with every placeholder resolved; a text that held one is a `Secret`."""
     if isinstance(node, str):
-        return _resolved(node, path, environment, report) if "${" in node else node
+        return _resolved(node, path, environment, disk, report) if "${" in node else node
     if not isinstance(node, (dict, list)):
         return node
     items = node.items() if isinstance(node, dict) else enumerate(node)
-    values = [(key, resolve(item, (*path, key), environment, marks, report)) for key, item in items]
+    values = [(key, resolve(item, (*path, key), environment, disk, marks, report)) for key, item in items]
     copy: Any = dict(values) if isinstance(node, dict) else [item for _, item in values]
     marks.copied(copy, node)
     return copy
@@ -59,14 +60,14 @@ def masked(node: Any) -> Any:
     return [masked(item) for item in node] if isinstance(node, list) else node
 
 
-def _resolved(text: str, path: Path, environment: Mapping[str, str], report: Report) -> str:
+def _resolved(text: str, path: Path, environment: Mapping[str, str], disk: Disk, report: Report) -> str:
     whole = True
 
     def value(found: re.Match[str]) -> str:
         nonlocal whole
         if found.group(0) == "$${":
             return "${"
-        answer = _lookup(found.group(1), environment)
+        answer = _lookup(found.group(1), environment, disk)
         if isinstance(answer, _Missing):
             whole = False
             report(path, str(answer))
@@ -81,11 +82,11 @@ class _Missing(str):
     __slots__ = ()
 
 
-def _lookup(inside: str | None, environment: Mapping[str, str]) -> str:
+def _lookup(inside: str | None, environment: Mapping[str, str], disk: Disk) -> str:
     if inside is None:
         return _Missing("`${` is not closed; write `${NAME}`, or `$${` for the text itself")
     if inside.startswith("file:"):
-        return _from_file(inside.removeprefix("file:"))
+        return _from_file(inside.removeprefix("file:"), disk)
     name, has_default, default = inside.partition(":-")
     if not _NAME.fullmatch(name):
         return _Missing("a placeholder is written `${NAME}`, `${NAME:-default}` or `${file:/path}`")
@@ -98,15 +99,14 @@ def _lookup(inside: str | None, environment: Mapping[str, str]) -> str:
     return _Missing(f"the environment variable {name} {state}; set it, or write `${{{name}:-default}}`")
 
 
-def _from_file(name: str) -> str:
+def _from_file(name: str, disk: Disk) -> str:
     file = FilePath(name)
     if not file.is_absolute():
         return _Missing(f"the secret file {_quoted(name)} needs an absolute path, as `${{file:/run/secrets/token}}`")
     try:
-        if not file.is_file():
+        if disk.kind(file) != "file":
             return _Missing(f"the secret file {_quoted(name)} is not there; create it, or mend the path")
-        with file.open("rb") as opened:
-            data = opened.read(_FILE_LIMIT + 1)
+        data = disk.read(file, _FILE_LIMIT + 1)
         if len(data) > _FILE_LIMIT:
             return _Missing(f"the secret file {_quoted(name)} is larger than {_FILE_LIMIT} bytes; name the right file")
         return data.decode().rstrip("\r\n")

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
+from gateway.contract.disk import Disk
 from gateway.contract.refusal import Path, either, nearest, quoted
 from gateway.contract.scalars import EMPTY, a, refuse
 from gateway.contract.values import Malformed
@@ -44,14 +45,15 @@ Maybe = Annotated[T | None, WrapValidator(_given)]
 
 
 def misfits(
-    shape: type[Shape], written: Any, moved: Mapping[str, str], folder: FilePath
+    shape: type[Shape], written: Any, moved: Mapping[str, str], folder: FilePath, disk: Disk
 ) -> Shape | list[tuple[Path, str]]:
     """The written data as this shape; or the path and sentence of everything that does not fit.
 
-    Relative file names start from `folder`. `moved` names keys of other shapes and where they belong.
+    Relative file names start from `folder`, and `disk` says what is there. `moved` names keys of other shapes and
+    where they belong.
     """
     try:
-        return shape.model_validate(written, context=folder)
+        return shape.model_validate(written, context=(folder, disk))
     except ValidationError as fault:
         return [_sentence(shape, error, moved) for error in fault.errors(include_url=False, include_input=True)]
 

@@ -115,7 +115,7 @@ def _projection(reader: Reader, written: ViewWritten, path: Path, arguments: Sch
     if project.jmespath is not None:
         found = compile_jmespath(project.jmespath)
     else:
-        found = import_python(project.python or "", reader.projections)
+        found = import_python(project.python or "", reader.projections, reader.reading.files.disk.sources)
     if isinstance(found, str):
         reader.reading.refuse((*path, kind), found)
         return None

@@ -1,4 +1,4 @@
-"""What two processes of a gateway say to each other: JSON messages in order, and open sockets along with them.
+"""What two processes of a gateway say to each other: JSON messages in order, open sockets and files with them.
 
 Knows no message's meaning.
 """
@@ -6,6 +6,7 @@ Knows no message's meaning.
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,16 +25,24 @@ class Channel:
         sock.settimeout(PATIENCE)
         self._sock = sock
         self._begun = b""
-        self._sockets: list[socket.socket] = []
+        #: Descriptors that came and belong to a message that is not whole yet.
+        self._handed: list[int] = []
 
     def fileno(self) -> int:
         return self._sock.fileno()
 
-    def send(self, message: Mapping[str, Any], doors: Mapping[str, Sequence[socket.socket]] | None = None) -> bool:
-        """Whether it left; where it did not, the other side is gone."""
+    def send(
+        self,
+        message: Mapping[str, Any],
+        doors: Mapping[str, Sequence[socket.socket]] | None = None,
+        kept: int | None = None,
+    ) -> bool:
+        """Whether it left; where it did not, the other side is gone. `kept` is a file, which stays ours."""
         named = {name: len(sockets) for name, sockets in (doors or {}).items()}
-        data = json.dumps({**message, "doors": named}).encode() + b"\n"
+        data = json.dumps({**message, "doors": named, "kept": kept is not None}).encode() + b"\n"
         handed = [sock.fileno() for sockets in (doors or {}).values() for sock in sockets]
+        if kept is not None:
+            handed.append(kept)
         try:
             sent = socket.send_fds(self._sock, [data], handed) if handed else 0
             self._sock.sendall(data[sent:])
@@ -42,17 +51,17 @@ class Channel:
         return True
 
     def receive(self) -> list[Message] | None:
-        """Every message that is whole by now, its `doors` being sockets; None once the other side is gone."""
+        """Every message that is whole by now, its `doors` being sockets; None once the other side is gone.
+
+        `kept` is the descriptor of a file, for whoever reads the message to close; None where none was handed.
+        """
         try:
             data, numbers, _, _ = socket.recv_fds(self._sock, 1 << 16, _MOST_SOCKETS)
         except (BlockingIOError, InterruptedError, TimeoutError):
             return []
         except OSError:
             return None
-        for number in numbers:
-            handed = socket.socket(fileno=number)
-            handed.setblocking(False)  # as it is already for all who share it
-            self._sockets.append(handed)
+        self._handed += numbers
         if not data:
             return None
         *whole, self._begun = (self._begun + data).split(b"\n")
@@ -60,16 +69,23 @@ class Channel:
 
     def close(self) -> None:
         self._sock.close()
-        for each in self._sockets:
-            each.close()
+        for number in self._handed:
+            os.close(number)
 
     def _read(self, line: bytes) -> Message:
         message: Message = json.loads(line)
         doors = {}
         for name, count in message["doors"].items():
-            doors[name], self._sockets = self._sockets[:count], self._sockets[count:]
+            doors[name] = [_socket(self._handed.pop(0)) for _ in range(count)]
         message["doors"] = doors
+        message["kept"] = self._handed.pop(0) if message["kept"] else None
         return message
+
+
+def _socket(number: int) -> socket.socket:
+    handed = socket.socket(fileno=number)
+    handed.setblocking(False)  # as it is already for all who share it
+    return handed
 
 
 def pair() -> tuple[Channel, Channel]:

@@ -6,6 +6,9 @@ contract, imports only the standard library and runs no event loop: nothing in i
 A process that serves tools loads the contract by itself and says what it takes: `loaded` (with a digest, places and
 routes) or `refused`. It serves when told `adopt`, and says `adopted`. A reload asks all for that at once: where all
 have loaded the same and every place can be had, all adopt it; else all are told `refuse`, and nothing changes.
+
+With `loaded` comes an anonymous file of what was read. The supervisor keeps that of the contract in use, and whoever
+replaces a dead process loads from it: a death changes nothing, whatever stands on the disk by then.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ from gateway.processes.channel import Channel, Message, pair
 from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.processes.tally import Tallies
 
-#: What a process does, once forked: its end of the channel, the numbers of all and its part of them; to an exit code.
-Work = Callable[[Channel, Tallies, int], int]
+#: What a process does, once forked: its end of the channel, the numbers of all and its part of them, and the file that
+#: the contract in use was kept in, where there is one; to an exit code.
+Work = Callable[[Channel, Tallies, int, int | None], int]
 
 _PASSTHROUGH = "passthrough."
 #: A process that lives so long did not die of its start.
@@ -48,6 +52,10 @@ class _Child:
     channel: Channel
     part: int
     born: float
+    #: Which contract it read, counted: one that was adopted since is another.
+    edition: int
+    #: It was told to serve, and has all that it takes.
+    has_doors: bool = False
     serving: bool = False
     leaving: bool = False
     loaded: Message | None = None
@@ -61,6 +69,10 @@ class _Turn:
     askers: list[tuple[_Child, int]]
     loads: int = 1
     loaded: list[Message] = field(default_factory=list)
+    #: Who loaded it.
+    ready: set[_Child] = field(default_factory=set)
+    #: What they read.
+    kept: int | None = None
     refusals: list[dict[str, Any]] = field(default_factory=list)
     #: The refusals as the log shows them.
     lines: list[str] = field(default_factory=list)
@@ -90,6 +102,9 @@ class Supervisor:
         self._children: list[_Child] = []
         #: What is served, as the process that loaded it said; None until the first has.
         self._current: Message | None = None
+        #: What was read of it: the descriptor of an anonymous file.
+        self._kept: int | None = None
+        self._edition = 0
         #: How the last load ended: what `Reload` is made from.
         self._last: dict[str, Any] = {}
         self._turn: _Turn | None = None
@@ -159,8 +174,24 @@ class Supervisor:
         self._code = self._code or code
         grace = self._current["shutdown"] if self._current is not None else 0.0
         self._stopping = time.monotonic() + grace + _MERCY
-        for child in self._children:
-            _signal(child.pid, signal.SIGTERM)
+        for kind in ("relay", "tools"):
+            able = [child for child in self._children if child.kind == kind and not child.leaving]
+            is_served = any(child.serving for child in able)
+            for child in able:
+                if child.serving:
+                    _signal(child.pid, signal.SIGTERM)
+                elif not child.has_doors and (is_served or self._current is None):
+                    _signal(child.pid, signal.SIGKILL)
+            # Where the only one has just died, some may wait at the door: its successor serves them, and ends then.
+            if self._current is not None and not able:
+                self._spawn(kind)
+        self._let_doors_go()
+
+    def _let_doors_go(self) -> None:
+        """Once stopping, and all who are to serve have their own: then whoever knocks is told at once that nobody is
+        there."""
+        if all(child.has_doors or child.leaving for child in self._children):
+            self._doors.keep({})
 
     def _kill(self) -> None:
         for child in self._children:
@@ -189,7 +220,7 @@ class Supervisor:
             os._exit(self._become(kind, theirs, part))
         theirs.close()
         self._tallies.own(part, pid)
-        child = _Child(kind, pid, ours, part, time.monotonic())
+        child = _Child(kind, pid, ours, part, time.monotonic(), self._edition)
         self._children.append(child)
         self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(child))
         if kind == "relay" and self._current is not None:
@@ -202,13 +233,14 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for number in _SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
-            for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to all; the supervisor decides
+            # A terminal sends them to all, and until it can drain SIGTERM would end it at once: the supervisor decides.
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
                 signal.signal(number, signal.SIG_IGN)
             self._selector.close()
             for child in self._children:
                 child.channel.close()
             self._doors.keep({})
-            code = self._work[kind](channel, self._tallies, part)
+            code = self._work[kind](channel, self._tallies, part, self._kept)
             sys.stdout.flush()
             sys.stderr.flush()
         except BaseException:  # noqa: BLE001 - said, and then this process ends
@@ -236,6 +268,8 @@ class Supervisor:
         child.channel.close()
         self._tallies.bury(child.part)
         self._lose(child)
+        if self._stopping is not None:
+            self._let_doors_go()
         if self._stopping is not None or child.leaving:
             return
         if self._current is None:
@@ -266,17 +300,36 @@ class Supervisor:
 
     def _on_loaded(self, child: _Child, message: Message) -> None:
         child.loaded = message
-        turn = self._turn
+        turn, kept = self._turn, message.pop("kept", None)
         if turn is not None and child in turn.waiting:
             turn.waiting.discard(child)
             turn.loaded.append(message)
+            turn.ready.add(child)
+            turn.kept = _instead(turn.kept, kept)
             self._conclude(turn)
         elif self._current is None:
+            self._kept = _instead(self._kept, kept)
             self._begin(child, message)
-        elif message["digest"] == self._current["digest"]:
-            self._adopt(child, self._current)
-        else:  # the files have changed since the others read them
-            self._reload([])
+        else:
+            _instead(kept, None)
+            if child.edition != self._edition:
+                self._succeed(child)
+            elif message["digest"] == self._current["digest"]:
+                self._adopt(child, self._current)
+            elif self._stopping is not None:
+                _signal(child.pid, signal.SIGKILL)
+            else:  # the files have changed since the others read them
+                self._reload([])
+
+    def _succeed(self, child: _Child) -> None:
+        """It read an earlier contract than is served by now: another one takes its place."""
+        if child.serving:
+            _signal(child.pid, signal.SIGTERM)  # it says that it is leaving
+            return
+        child.leaving = True
+        _signal(child.pid, signal.SIGKILL)
+        if self._stopping is None:
+            self._spawn(child.kind)
 
     def _on_refused(self, child: _Child, message: Message) -> None:
         turn = self._turn
@@ -295,10 +348,14 @@ class Supervisor:
 
     def _on_adopted(self, child: _Child, _: Message) -> None:
         child.serving = True
+        if self._stopping is not None and not child.leaving:
+            _signal(child.pid, signal.SIGTERM)  # it was waited for, to let in who stood at the door
         turn = self._turn
         if turn is not None and turn.adopting and child in turn.waiting:
             turn.waiting.discard(child)
             self._conclude(turn)
+        if self._turn is None and child.kind == "tools":
+            self._take_next_turn()
 
     def _on_reload(self, child: _Child, message: Message) -> None:
         self._reload([(child, message["ticket"])])
@@ -362,6 +419,9 @@ class Supervisor:
             name: each for name, each in doors.items() if name.startswith(_PASSTHROUGH) == (child.kind == "relay")
         }
         child.channel.send(message, wanted)
+        child.has_doors = True
+        if self._stopping is not None:
+            self._let_doors_go()
 
     def _reload(self, askers: list[tuple[_Child, int]]) -> None:
         if self._current is None or self._stopping is not None:
@@ -386,6 +446,12 @@ class Supervisor:
         """Go on where nobody is waited for any more."""
         if turn.waiting or turn is not self._turn:
             return
+        if self._stopping is not None:  # its doors may be shut by now
+            self._turn, turn.kept = None, _instead(turn.kept, None)
+            return
+        if not turn.adopting and not turn.loaded and not turn.refusals:  # nobody was left to load it: a successor will
+            self._turn, self._next_askers = None, turn.askers + (self._next_askers or [])
+            return
         if turn.adopting:
             assert self._current is not None
             self._doors.keep(_places(self._current))
@@ -394,12 +460,12 @@ class Supervisor:
             return
         if not turn.refusals and len({message["digest"] for message in turn.loaded}) > 1:
             if turn.loads < _LOADS:
-                turn.loads, turn.loaded, turn.waiting = turn.loads + 1, [], self._loaders()
+                turn.loads, turn.loaded, turn.ready, turn.waiting = turn.loads + 1, [], set(), self._loaders()
                 for child in turn.waiting:
                     child.channel.send({"is": "load"})
                 return
             turn.refuse("", "the files changed while they were read; reload once they are written")
-        if not turn.refusals and turn.loaded:
+        if not turn.refusals:
             doors = self._doors.open(_places(turn.loaded[0]))
             if not isinstance(doors, Taken):
                 self._carry_through(turn)
@@ -407,32 +473,41 @@ class Supervisor:
             backend = doors.name.removeprefix(_PASSTHROUGH)
             path = f"gateway.{backend}.listen" if backend == doors.name else f"backends.{backend}.passthrough"
             turn.refuse(path, str(doors))
-        if turn.refusals:
-            for line in turn.lines:
-                self._say("error", "the contract was refused", {"refusal": line})
-            self._last = {**self._last, "at": time.time(), "ok": False, "refusals": turn.refusals}
-            for child in self._loaders():
-                if child.serving:
-                    child.channel.send({"is": "refuse", "reload": self._last})
-                else:  # it has loaded what nobody serves: another one may have more luck
-                    _signal(child.pid, signal.SIGKILL)
+        for line in turn.lines:
+            self._say("error", "the contract was refused", {"refusal": line})
+        self._last = {**self._last, "at": time.time(), "ok": False, "refusals": turn.refusals}
+        for child in self._loaders():
+            if child.has_doors:
+                child.channel.send({"is": "refuse", "reload": self._last})
+            else:  # it has loaded what nobody serves: another one may have more luck
+                _signal(child.pid, signal.SIGKILL)
         self._end(turn)
 
     def _carry_through(self, turn: _Turn) -> None:
         self._current = turn.loaded[0]
+        self._kept, turn.kept = _instead(self._kept, turn.kept), None
+        self._edition += 1
         self._last = {"at": (now := time.time()), "ok": True, "refusals": [], "accepted_at": now}
         turn.adopting = True
         loaders = self._loaders()
-        turn.waiting = loaders | {child for child in self._children if child.kind == "relay" and not child.leaving}
+        relays = {child for child in self._children if child.kind == "relay" and not child.leaving}
+        turn.waiting = loaders & turn.ready | relays
         for child in list(turn.waiting):
+            child.edition = self._edition
             self._adopt(child, self._current)
+        for child in loaders - turn.ready:  # it took a dead one's place meanwhile, from what was served then
+            self._succeed(child)
         self._conclude(turn)
 
     def _end(self, turn: _Turn) -> None:
         for child, ticket in turn.askers:
             if child in self._children:
                 child.channel.send({"is": "ended", "ticket": ticket, "reload": self._last})
+        turn.kept = _instead(turn.kept, None)
         self._turn = None
+        self._take_next_turn()
+
+    def _take_next_turn(self) -> None:
         if self._next_askers is not None:
             askers, self._next_askers = self._next_askers, None
             self._reload(askers)
@@ -458,6 +533,13 @@ _SIGNALS = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 def _places(loaded: Message) -> dict[str, Place]:
     return {name: (host, port) for name, (host, port) in loaded["places"].items()}
+
+
+def _instead(before: int | None, now: int | None) -> int | None:
+    """One descriptor in the place of another, which is closed."""
+    if before is not None:
+        os.close(before)
+    return now
 
 
 def _signal(pid: int, number: int) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from gateway.contract.disk import Disk
 from gateway.contract.model import Contract
 from gateway.contract.refusal import Refusal
 from gateway.gateway import Observer
@@ -16,11 +19,14 @@ from gateway.processes.channel import Channel, Message
 from gateway.processes.supervisor import refused
 from gateway.processes.tally import Tallies
 from gateway.relay.route import plain_of
-from gateway.serve import Load, Plan, Serving, plan_aside
+from gateway.serve import Plan, Serving, plan_aside
 from gateway.telemetry.log import form_of
 from gateway.watch import watch_files
 
 log = logging.getLogger("toolview")
+
+#: Reads the contract from this view of the disk: the contract, or everything that is wrong with it.
+LoadFrom = Callable[[Disk], Contract | tuple[Refusal, ...]]
 
 
 async def serve_tools_until_told(
@@ -28,12 +34,16 @@ async def serve_tools_until_told(
     channel: Channel,
     tallies: Tallies,
     part: int,
-    load: Load,
+    load: LoadFrom,
+    disk: Disk,
     *observers: Observer,
     state_secret: bytes | None = None,
 ) -> int:
-    """Serve until SIGTERM, or until the supervisor is gone. `state_secret` is the same in all of a gateway's."""
-    return await _Worker(plan, channel, tallies, part, load, *observers, state_secret=state_secret).run()
+    """Serve until SIGTERM, or until the supervisor is gone. The plan was read from this `disk`.
+
+    `state_secret` is the same in all of a gateway's.
+    """
+    return await _Worker(plan, channel, tallies, part, load, disk, *observers, state_secret=state_secret).run()
 
 
 class _Worker:
@@ -43,13 +53,15 @@ class _Worker:
         channel: Channel,
         tallies: Tallies,
         part: int,
-        load: Load,
+        load: LoadFrom,
+        disk: Disk,
         *observers: Observer,
         state_secret: bytes | None,
     ) -> None:
         self._channel = channel
         self._plan = plan
         self._load = load
+        self._disk = disk
         self._serving = Serving(
             plan.generation.contract,
             *observers,
@@ -68,7 +80,7 @@ class _Worker:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._channel.fileno(), self._hear)
         loop.add_signal_handler(signal.SIGTERM, self._told_to_end)
-        self._tell_loaded()
+        self._tell_loaded(self._disk)
         while (message := await self._messages.get()) is not None:
             await getattr(self, f"_on_{message['is']}")(message)
         loop.remove_reader(self._channel.fileno())
@@ -91,7 +103,8 @@ class _Worker:
         self._channel.send({"is": "leaving"})
         self._messages.put_nowait(None)
 
-    def _tell_loaded(self) -> None:
+    def _tell_loaded(self, disk: Disk) -> None:
+        kept = disk.keep()
         plan, settings = self._plan, self._plan.generation.contract.gateway
         self._channel.send(
             {
@@ -102,8 +115,11 @@ class _Worker:
                 "routes": {name: plain_of(route) for name, route in plan.routes.items()},
                 "shutdown": settings.shutdown,
                 "log": {"form": form_of(settings.log.format), "level": settings.log.level},
-            }
+            },
+            kept=kept,
         )
+        if kept is not None:
+            os.close(kept)
 
     async def _ask(self) -> Reload:
         """Ask for a reload of all, and wait for its end."""
@@ -117,10 +133,11 @@ class _Worker:
         return self._serving.gateway.last_reload
 
     async def _on_load(self, _: Message) -> None:
-        found = await plan_aside(self._load)
+        disk = Disk()
+        found = await plan_aside(partial(self._load, disk))
         if isinstance(found, Plan):
             self._plan = found
-            self._tell_loaded()
+            self._tell_loaded(disk)
         else:
             self._channel.send(refused(found))
 

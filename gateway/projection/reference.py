@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,16 @@ IMPORT_SECONDS = 20.0
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
-def import_python(reference: str, folder: Path | None) -> Projection | str:
+def import_python(
+    reference: str, folder: Path | None, read: Callable[[Path], Sources | str] = read_sources
+) -> Projection | str:
     """The projection that a reference names, or the sentence that refuses it.
 
-    `folder` comes first on the import path. Its files are read now: calls of this projection run this code for ever.
+    `folder` comes first on the import path. What `read` finds in it now, calls of this projection run for ever.
     """
     if not _REFERENCE.fullmatch(reference):
         return f"{reference!r} is not of the form module:function"
-    sources = EMPTY if folder is None else read_sources(folder)
+    sources = EMPTY if folder is None else read(folder)
     if isinstance(sources, str):
         return sources
     module, _, name = reference.partition(":")
