@@ -14,12 +14,13 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gateway import __version__
+from gateway.surfaces.switches import CALL, PREVIEW, Switch
 
 if TYPE_CHECKING:
     from gateway.processes.channel import Channel
@@ -125,14 +126,22 @@ def _parser() -> argparse.ArgumentParser:
     call.add_argument(
         "tool", help="the tool's name; then --key value …, --json '{…}' or - for JSON on stdin; --help tells its flags"
     )
-    call.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     preview = command(
         "preview", _preview, "show what a tool makes of an answer in a file: full, view, bytes; sends nothing"
     )
     preview.add_argument(
         "tool", help="the tool's name; then its arguments as `call` takes them, else those of its first example"
     )
-    preview.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    for added, switches in ((call, CALL), (preview, PREVIEW)):
+        added.epilog = _BEFORE_OR_BEHIND
+        added.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        for name, switch in switches.items():
+            if name == "help":  # before the tool's name: of the command
+                continue
+            if switch.value is None:
+                added.add_argument(f"--{name}", action="store_const", const="", help=switch.about)
+            else:
+                added.add_argument(f"--{name}", metavar=switch.value, help=switch.about)
     mock = command("mock", _mock, "stand where a backend will be, and answer from the contract's examples")
     mock.add_argument("--backend", metavar="NAME", help="only this one of the backends")
     mock.add_argument("--listen", metavar="HOST:PORT", help="where to stand; else where the contract has the backend")
@@ -155,9 +164,14 @@ def _parser() -> argparse.ArgumentParser:
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
     for added in (serve, stdio, check, tools, snapshot, lint, mock):
         added.add_argument("contract", nargs="?", default=contract, metavar="CONFIG", help="default: %(default)s")
-    for added in (call, preview, demo):
-        added.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
+    demo.add_argument("--config", dest="contract", default=contract, metavar="CONFIG", help="default: %(default)s")
     return parser
+
+
+_BEFORE_OR_BEHIND = (
+    "These stand before the tool's name. Behind it they are understood too, unless the tool has an argument of that "
+    "name: then it is the tool's."
+)
 
 
 def _count(text: str) -> int:
@@ -314,22 +328,23 @@ def _tools(arguments: argparse.Namespace, _: list[str]) -> int:
 
 
 def _call(arguments: argparse.Namespace, words: list[str]) -> int:
-    words, config = _without_config(words)
-    contract = _load(config or arguments.contract)
-    if contract is None:
-        return 1
     from gateway.once import Streams, Unsent, call_once
     from gateway.surfaces import cli
+    from gateway.surfaces.command_line import Misused
     from gateway.telemetry.log import set_up
 
+    before = _before(arguments, CALL)
+    contract = _contract_of(arguments.tool, words, before, CALL, cli.SURFACE)
+    if isinstance(contract, int):
+        return contract
     # a person sees why a call failed inside; what is not a terminal gets the envelope and nothing else
     log = set_up("text", "error" if sys.stderr.isatty() else "critical")
     streams = Streams(sys.stdin, sys.stdout, sys.stderr)
-    called = _run(call_once(contract, arguments.tool, words, streams, log.observe))
+    called = _run(call_once(contract, arguments.tool, words, streams, log.observe, before=before))
     if isinstance(called, str):
         print(called)
         return 0
-    if isinstance(called, cli.Misused):
+    if isinstance(called, Misused):
         return cli.usage_error(called.message)
     if isinstance(called, Unsent):
         return cli.write_request(called.head, called.body, sys.stdout)
@@ -338,33 +353,56 @@ def _call(arguments: argparse.Namespace, words: list[str]) -> int:
 
 
 def _preview(arguments: argparse.Namespace, words: list[str]) -> int:
-    words, config = _without_config(words)
-    contract = _load(config or arguments.contract)
-    if contract is None:
-        return 1
+    from gateway.generation import CONSOLE
     from gateway.preview import preview
     from gateway.surfaces import cli
+    from gateway.surfaces.command_line import Misused
     from gateway.telemetry.log import set_up
 
+    before = _before(arguments, PREVIEW)
+    contract = _contract_of(arguments.tool, words, before, PREVIEW, CONSOLE)
+    if isinstance(contract, int):
+        return contract
     set_up("text", "critical")  # why it failed stands in the envelope
-    seen = _run(preview(contract, arguments.tool, words, sys.stdin))
-    if isinstance(seen, cli.Misused):
+    seen = _run(preview(contract, arguments.tool, words, sys.stdin, before))
+    if isinstance(seen, str):
+        print(seen)
+        return 0
+    if isinstance(seen, Misused):
         return cli.usage_error(seen.message)
     return cli.write_outcome(seen, sys.stdout, sys.stderr)
 
 
-def _without_config(words: list[str]) -> tuple[list[str], str | None]:
-    """`--config` is ours behind the tool's name, too; what else stands there is the tool's."""
-    rest, config, left = [], None, list(words)
-    while left:
-        word = left.pop(0)
-        if word.startswith("--config="):
-            config = word.partition("=")[2]
-        elif word == "--config" and left:
-            config = left.pop(0)
-        else:
-            rest.append(word)
-    return rest, config
+def _before(arguments: argparse.Namespace, switches: Mapping[str, Switch]) -> dict[str, str]:
+    """The switches that stand before the tool's name."""
+    written = {name: getattr(arguments, name.replace("-", "_"), None) for name in switches if name != "help"}
+    return {name: value for name, value in written.items() if value is not None}
+
+
+def _contract_of(
+    tool: str, words: list[str], before: Mapping[str, str], switches: Mapping[str, Switch], surface: str
+) -> Any:
+    """The contract of a line that names a tool; else the exit code, once what is wrong is said."""
+    default = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
+    if "config" in before or not any(word.startswith("--config") for word in words):
+        contract = _load(before.get("config", default))
+        return 1 if contract is None else contract
+    from gateway.contract.load import load
+    from gateway.surfaces.command_line import Misused, contract_of
+
+    loaded: Callable[[str | None], Any] = functools.cache(lambda path: load(Path(path or default)))
+    path = contract_of(tool, words, switches, lambda path: _accepted(loaded(path)), surface)
+    if isinstance(path, Misused):
+        return _misused(path.message)
+    contract = _accepted(loaded(path))
+    if contract is None:
+        print(*loaded(path), sep="\n", file=sys.stderr)
+        return 1
+    return contract
+
+
+def _accepted(loaded: Any) -> Any:
+    return None if isinstance(loaded, tuple) else loaded
 
 
 def _mock(arguments: argparse.Namespace, _: list[str]) -> int:
@@ -395,8 +433,7 @@ def _completion(arguments: argparse.Namespace, words: list[str]) -> int:
     from gateway.contract.load import load
 
     def tools(path: str | None) -> Any:
-        loaded = load(Path(path or os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)))
-        return None if isinstance(loaded, tuple) else loaded
+        return _accepted(load(Path(path or os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT))))
 
     commands = {
         name: [flag for action in parser._actions for flag in action.option_strings]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,15 +21,9 @@ from gateway.contract.secrets import Secret
 from gateway.gateway import Gateway, Observer, new_call_id
 from gateway.generation import Generation, index
 from gateway.projection.runner import ProjectionRunner
-from gateway.surfaces.cli import (
-    SURFACE,
-    Misused,
-    flags_text,
-    read_arguments,
-    take_output,
-    take_switch,
-    tell_waiting,
-)
+from gateway.surfaces.cli import SURFACE, flags_text, output_of, tell_waiting
+from gateway.surfaces.command_line import Misused, read_line
+from gateway.surfaces.switches import CALL
 
 
 @dataclass(frozen=True)
@@ -42,28 +36,33 @@ class Streams:
 
 
 async def call_once(
-    contract: Contract, tool: str, words: Sequence[str], streams: Streams, *observers: Observer
+    contract: Contract,
+    tool: str,
+    words: Sequence[str],
+    streams: Streams,
+    *observers: Observer,
+    before: Mapping[str, str] | None = None,
 ) -> tuple[Outcome, Path | None] | Misused | Unsent | str:
     """One tool call from the command line, without a listener; and the file that its answer goes to, else stdout.
 
-    `--dry-run` gives the request that would have been sent, and `--help` a text about the tool's flags.
+    `words` stand behind the tool's name, the switches in `before` before it. `--dry-run` gives the request that would
+    have been sent, and `--help` a text about the tool's flags.
     """
     generation = index(contract)
     endpoint = generation.find(tool, SURFACE, None)
     given = endpoint.input if endpoint is not None else None
     properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
-    if endpoint is not None and list(words[:1]) in (["-h"], ["--help"]):
-        return flags_text(tool, endpoint.description, properties, endpoint.input.required)
-    taken = take_output(words, properties, streams.stdout, file=endpoint is not None and endpoint.kind == "media")
-    if isinstance(taken, Misused):
-        return taken
-    words, output = taken
-    words, dry = take_switch(words, "dry-run", properties)
-    arguments = read_arguments(words, properties, streams.stdin)
-    if isinstance(arguments, Misused):
-        return arguments
-    call = Call(tool, arguments, SURFACE, new_call_id())
-    if dry:
+    line = read_line(words, properties, streams.stdin, CALL, before)
+    if isinstance(line, Misused):
+        return line
+    if "help" in line.switches and endpoint is not None:
+        return flags_text("call", tool, endpoint.description, properties, endpoint.input.required, CALL)
+    is_file = endpoint is not None and endpoint.kind == "media"
+    output = output_of(line.switches.get("output"), streams.stdout, file=is_file)
+    if isinstance(output, Misused):
+        return output
+    call = Call(tool, line.arguments, SURFACE, new_call_id())
+    if "dry-run" in line.switches:
         unsent = _unsent(prepare(call, generation), generation)
         return (_from_here(unsent, generation), None) if isinstance(unsent, Outcome) else unsent
     client = BackendClient(contract.backends.values())

@@ -15,7 +15,9 @@ from gateway.call.run import Full, Prepared, conclude, prepare, projection_of, r
 from gateway.contract.model import Contract, Endpoint, Example
 from gateway.generation import CONSOLE, index
 from gateway.projection.runner import ProjectionRunner
-from gateway.surfaces.cli import Misused, read_arguments, take_value
+from gateway.surfaces.cli import flags_text
+from gateway.surfaces.command_line import Misused, read_line
+from gateway.surfaces.switches import PREVIEW
 
 Json = Any
 
@@ -23,8 +25,10 @@ Json = Any
 _CALL_ID = "preview"
 
 
-async def preview(contract: Contract, tool: str, words: Sequence[str], stdin: TextIO) -> Outcome | Misused:
-    """How the call ended; where it ended well, its value is the report on it.
+async def preview(
+    contract: Contract, tool: str, words: Sequence[str], stdin: TextIO, before: Mapping[str, str] | None = None
+) -> Outcome | Misused | str:
+    """How the call ended; where it ended well, its value is the report on it. `--help` is a text about the tool.
 
     `--answer FILE` is what the backend is taken to answer, with `--status`; without it an example of the contract is,
     and an example's arguments where none are given.
@@ -33,17 +37,15 @@ async def preview(contract: Contract, tool: str, words: Sequence[str], stdin: Te
     endpoint = generation.find(tool, CONSOLE, None)
     given = endpoint.input if endpoint is not None else None
     properties = {name: given.property_document(name) for name in given.property_names} if given is not None else {}
-    words, file = take_value(words, "answer", {})
-    if isinstance(file, Misused):
-        return file
-    words, status = take_value(words, "status", properties)
-    if isinstance(status, Misused):
-        return status
+    line = read_line(words, properties, stdin, PREVIEW, before)
+    if isinstance(line, Misused):
+        return line
+    if "help" in line.switches and endpoint is not None:
+        return flags_text("preview", tool, endpoint.description, properties, endpoint.input.required, PREVIEW)
+    file, status = line.switches.get("answer"), line.switches.get("status")
     example = None if endpoint is None else _example(endpoint)
-    arguments = read_arguments(words, properties, stdin)
-    if isinstance(arguments, Misused):
-        return arguments
-    if not words and example is not None:
+    arguments = line.arguments
+    if not line.any_given and example is not None:
         arguments = dict(example.arguments)
     prepared = prepare(Call(tool, arguments, CONSOLE, _CALL_ID, keep=True), generation)
     if isinstance(prepared, Outcome):

@@ -57,6 +57,7 @@ async def shown(folder: Path, tool: str, *words: str, answer: Json = FULL) -> Js
     seen = await preview(accepted(folder, CONTRACT), tool, words, stdin)
     if isinstance(seen, Misused):
         return seen.message
+    assert not isinstance(seen, str)
     return seen.value if seen.failure is None else seen.envelope()
 
 
@@ -87,7 +88,7 @@ async def test_without_a_file_or_arguments_the_example_stands_in(tmp_path: Path)
     assert (await shown(tmp_path, "told", "--team", "x"))["view"] == {"people": [{"id": 7}]}
     for words, team in (([], "red"), (["--team", "x"], "x")):
         seen = await preview(accepted(tmp_path, CONTRACT), "told", words, io.TextIOWrapper(io.BytesIO()))
-        assert not isinstance(seen, Misused)
+        assert not isinstance(seen, Misused | str)
         assert seen.accepted == {"team": team}
 
 
@@ -139,7 +140,7 @@ async def test_what_would_fail_in_a_call_fails_here(tmp_path: Path, tool: str, a
     [
         (["picture", "--answer", "-"], "this tool answers with a file"),
         (["slice"], "write --answer FILE"),
-        (["slice", "--answer"], "--answer needs a value"),
+        (["slice", "--answer"], "--answer needs FILE"),
         (["slice", "--answer", "/nowhere/at/all"], "--answer: the file cannot be read: No such file"),
         (["slice", "--answer", "/"], "--answer: the file cannot be read: Is a directory"),
         (["slice", "--answer", "a\0b"], "--answer: the file cannot be read: embedded null byte"),

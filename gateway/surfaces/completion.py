@@ -6,13 +6,14 @@ Knows no shell's quoting: a word that any of them would have to quote is not off
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gateway import json_text
-from gateway.contract.model import Contract
-from gateway.generation import index
+from gateway.generation import CONSOLE, index
 from gateway.surfaces.cli import SURFACE
+from gateway.surfaces.command_line import Load, Misused, contract_of, is_tools, properties_of
+from gateway.surfaces.switches import OF_COMMAND, Switch
 
 #: Each asks `toolview completion words -- WORD…`, whose last word is the one to complete, and may be empty.
 SCRIPTS: Mapping[str, str] = {
@@ -41,20 +42,18 @@ compdef _toolview toolview
 # To use it: toolview completion fish | source
 function __toolview
     set -l before (commandline -opc)
-    $before[1] completion words -- $before[2..-1] (commandline -ct) 2>/dev/null
+    set -l found ($before[1] completion words -- $before[2..-1] (commandline -ct) 2>/dev/null | string match -r '.+')
+    if set -q found[1]
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
 complete -c toolview -f -a '(__toolview)'
-complete -c toolview -F -n 'test -z "$(__toolview)"'
 """,
 }
 
-#: Flags of ours beside those of a tool, and those of them that take a value.
-_OURS = ("--json", "--dry-run", "--output", "--config", "--help")
-_WITH_VALUE = frozenset({"--json", "--output", "--config"})
 _PLAIN = re.compile(r"[\w@%+=,./-]+", re.ASCII)
-
-#: The contract at a path, the default one for None; or None where there is none.
-Load = Callable[[str | None], Contract | None]
 
 
 def candidates(words: Sequence[str], commands: Mapping[str, Sequence[str]], load: Load) -> list[str]:
@@ -63,39 +62,71 @@ def candidates(words: Sequence[str], commands: Mapping[str, Sequence[str]], load
     if words and words[-1] == "=":
         given.append("")
     *before, current = given or [""]
-    found = _found(before, commands, load)
+    flag, equals, _ = current.partition("=")
+    if equals and flag.startswith("--"):  # zsh and fish give it as one, and want it back as one
+        found = [f"{flag}={word}" for word in _found([*before, flag], commands, load) if not word.startswith("--")]
+    else:
+        found = _found(before, commands, load)
     return [word for word in found if word.startswith(current) and _PLAIN.fullmatch(word)]
 
 
 def _found(before: Sequence[str], commands: Mapping[str, Sequence[str]], load: Load) -> list[str]:
     if not before:
         return sorted(commands)
-    if before[0] != "call":
-        return [flag for flag in commands.get(before[0], ()) if flag.startswith("--") and flag not in before]
-    if before[-1] in ("--config", "--output"):
+    command, words = before[0], before[1:]
+    switches = OF_COMMAND.get(command)
+    if switches is None:
+        return [flag for flag in commands.get(command, ()) if flag.startswith("--") and flag not in words]
+    own, tool, behind = _parted(words, switches)
+    if tool is None and words and _awaits_value(words[-1], switches):
         return []
-    contract = load(_config(before))
-    if contract is None:
-        return []
-    generation = index(contract)
-    tool = next(_positional(before[1:]), None)
+    surface = SURFACE if command == "call" else CONSOLE
     if tool is None:
-        return [*sorted(generation.catalog(SURFACE, None).by_name), "--config", "--help"]
-    endpoint = generation.find(tool, SURFACE, None)
-    if endpoint is None:
-        return []
-    return _flags({name: endpoint.input.property_document(name) for name in endpoint.input.property_names}, before)
+        contract = load(own.get("config"))
+        names = [] if contract is None else sorted(index(contract).catalog(surface, None).by_name)
+        return [*names, *(f"--{name}" for name in switches if name not in own)]
+    path: str | Misused | None = own.get("config") or contract_of(tool, behind, switches, load, surface)
+    contract = None if isinstance(path, Misused) else load(path)
+    properties = None if contract is None else properties_of(contract, tool, surface)
+    return [] if properties is None else _flags(properties, behind, switches, own)
 
 
-def _flags(properties: Mapping[str, Any], before: Sequence[str]) -> list[str]:
-    """The values of the flag that stands before, or the flags that may still come."""
-    name = before[-1][2:] if before[-1].startswith("--") else ""
-    if name in properties and (values := list(_values(properties[name]))):
+def _parted(words: Sequence[str], switches: Mapping[str, Switch]) -> tuple[dict[str, str], str | None, list[str]]:
+    """The switches before a tool's name, the tool, and the words behind it."""
+    own: dict[str, str] = {}
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-"):
+            return own, word, left
+        name, equals, text = word[2:].partition("=")
+        if not equals and _awaits_value(word, switches):
+            text = left.pop(0) if left else ""
+        own[name] = text
+    return own, None, []
+
+
+def _awaits_value(word: str, switches: Mapping[str, Switch]) -> bool:
+    switch = switches.get(word[2:]) if word.startswith("--") else None
+    return switch is not None and switch.value is not None
+
+
+def _flags(
+    properties: Mapping[str, Any], behind: Sequence[str], switches: Mapping[str, Switch], own: Mapping[str, str]
+) -> list[str]:
+    """The values of the flag that stands before, or the flags and switches that may still come."""
+    last = behind[-1] if behind else ""
+    name = last[2:] if last.startswith("--") else ""
+    known = name if name in properties else name.replace("-", "_")
+    if known in properties and (values := list(_values(properties[known]))):
         return values
-    if before[-1] in _WITH_VALUE or (name in properties and not _is_switch(properties[name])):
+    if known in properties and not _is_switch(properties[known]):
         return []
-    flags = [f"--{name}" for name in properties if f"--{name}" not in before or _repeats(properties[name])]
-    return [*flags, *(flag for flag in _OURS if flag not in before and flag[2:] not in properties)]
+    if known not in properties and _awaits_value(last, switches):
+        return []
+    flags = [f"--{name}" for name in properties if f"--{name}" not in behind or _repeats(properties[name])]
+    ours = [name for name in switches if name not in own and not is_tools(name, properties)]
+    return [*flags, *(f"--{name}" for name in ours if f"--{name}" not in behind)]
 
 
 def _is_switch(schema: Any) -> bool:
@@ -104,25 +135,6 @@ def _is_switch(schema: Any) -> bool:
 
 def _repeats(schema: Any) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "array"
-
-
-def _positional(words: Sequence[str]) -> Iterator[str]:
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if word == "--config":
-            del left[:1]
-        elif not word.startswith("-"):
-            yield word
-
-
-def _config(words: Sequence[str]) -> str | None:
-    for at, word in enumerate(words):
-        if word == "--config" and at + 1 < len(words):
-            return words[at + 1]
-        if word.startswith("--config="):
-            return word.partition("=")[2]
-    return None
 
 
 def _values(schema: Any) -> Iterator[str]:

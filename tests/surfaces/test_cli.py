@@ -16,7 +16,9 @@ import pytest
 
 from gateway.contract.model import Contract
 from gateway.once import Streams, Unsent, call_once
-from gateway.surfaces.cli import Misused, read_arguments, take_output, tell_waiting
+from gateway.surfaces.cli import output_of, tell_waiting
+from gateway.surfaces.command_line import Line, Misused, contract_of, read_line
+from gateway.surfaces.switches import CALL
 from tests.rig import Received, accepted, backend, http
 
 PROPERTIES = {
@@ -63,11 +65,13 @@ PROPERTIES = {
     ],
 )
 def test_flags_are_read_by_their_argument_s_type(words: list[str], arguments: dict[str, Any]) -> None:
-    assert read_arguments(words, PROPERTIES, io.StringIO()) == arguments
+    line = read_line(words, PROPERTIES, io.StringIO(), CALL)
+    assert line == Line(arguments, {}, any_given=bool(words))
 
 
 def test_a_dash_reads_json_from_stdin() -> None:
-    assert read_arguments(["-"], PROPERTIES, io.StringIO('{"team": "é"}')) == {"team": "é"}
+    line = read_line(["-"], PROPERTIES, io.StringIO('{"team": "é"}'), CALL)
+    assert line == Line({"team": "é"}, {}, any_given=True)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_dash_reads_json_from_stdin() -> None:
     ],
 )
 def test_what_is_no_argument_is_said_in_a_sentence(words: list[str], why: str) -> None:
-    told = read_arguments(words, PROPERTIES, io.StringIO())
+    told = read_line(words, PROPERTIES, io.StringIO(), CALL)
     assert isinstance(told, Misused)
     assert why in told.message
 
@@ -259,11 +263,11 @@ async def test_a_file_goes_to_stdout_or_where_it_is_told_and_never_onto_a_termin
             assert (ended.returncode, ended.stdout) == (2, "")
             assert "Traceback" not in ended.stderr
         assert len(api.received) == sent
-    misused = take_output([], {}, Terminal(), file=True)
+    misused = output_of(None, Terminal(), file=True)
     assert isinstance(misused, Misused)
     assert "--output" in misused.message
-    assert take_output(["--output", "-"], {}, Terminal(), file=True) == ([], None)
-    assert take_output(["--a", "b"], {}, Terminal(), file=False) == (["--a", "b"], None)
+    assert output_of("-", Terminal(), file=True) is None
+    assert output_of(None, Terminal(), file=False) is None
 
 
 PLAIN = """
@@ -351,6 +355,84 @@ async def test_a_dry_run_shows_the_request_without_its_secrets_and_sends_nothing
     assert SECRET not in shown.stdout
     assert (refused.returncode, json.loads(refused.stderr)["code"]) == (1, "VALIDATION_ERROR")
     assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
+
+
+#: Of every name that is a switch of the command, too.
+ODD = {name: {"type": "string"} for name in ("json", "output", "config", "help")} | {"dry_run": {"type": "boolean"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "properties", "line"),
+    [
+        (["--dry-run", "--output", "f"], {}, Line({}, {"dry-run": "", "output": "f"})),
+        (["--config=c"], {}, Line({}, {"config": "c"})),
+        (["--team", "--dry-run"], PROPERTIES, Line({"team": "--dry-run"}, {}, True)),
+        (["--team", "--config=evil"], PROPERTIES, Line({"team": "--config=evil"}, {}, True)),
+        (["--team", "-h"], PROPERTIES, Line({"team": "-h"}, {}, True)),
+        (["--loud", "--dry-run"], PROPERTIES, Line({"loud": True}, {"dry-run": ""}, True)),
+        (["--loud", "-h"], PROPERTIES, Line({"loud": True}, {"help": ""}, True)),
+        (["-h", "and what", "follows"], PROPERTIES, Line({}, {"help": ""})),
+        (["--help"], PROPERTIES, Line({}, {"help": ""})),
+        (["--json", "a", "--output", "b", "--config", "c", "--help", "d"], ODD,
+         Line({"json": "a", "output": "b", "config": "c", "help": "d"}, {}, True)),
+        (["--dry-run", "-h"], ODD, Line({"dry_run": True}, {"help": ""}, True)),
+    ],
+)  # fmt: skip
+def test_a_switch_behind_the_tool_s_name_gives_way_to_an_argument_of_that_name(
+    words: list[str], properties: dict[str, Any], line: Line
+) -> None:
+    assert read_line(words, properties, io.StringIO(), CALL) == line
+
+
+def test_a_switch_before_the_tool_s_name_is_the_command_s_whatever_the_tool_declares() -> None:
+    before = {"dry-run": "", "output": "f", "json": '{"help": "d"}'}
+    line = read_line(["--json", "a", "--dry-run", "no", "--output", "b"], ODD, io.StringIO(), CALL, before)
+    assert line == Line({"help": "d", "json": "a", "dry_run": False, "output": "b"}, before, any_given=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--output"], "--output needs FILE"),
+        (["--dry-run=yes"], "--dry-run takes no value"),
+        (["--output", "a", "--output", "b"], "--output is given twice"),
+        (["-", "--team", "x"], "`-` reads all arguments from stdin"),
+    ],
+)
+def test_a_switch_that_is_misused_is_said(words: list[str], told: str) -> None:
+    misused = read_line(words, PROPERTIES, io.StringIO("{}"), CALL)
+    assert isinstance(misused, Misused)
+    assert misused.message.startswith(told)
+
+
+def test_the_contract_may_be_named_behind_the_tool_s_name_unless_that_is_the_tool_s_word(tmp_path: Path) -> None:
+    text = PLAIN.replace("URL", "http://127.0.0.1:1")
+    plain = accepted(tmp_path / "plain", text)
+    own = accepted(tmp_path / "own", text.replace("conf:", "config:"))
+
+    def chosen(words: list[str], default: Contract | None, other: Contract | None) -> str | Misused | None:
+        return contract_of("read", words, CALL, lambda path: default if path is None else other, "cli")
+
+    assert chosen(["--c", "x"], None, None) is None
+    assert chosen(["--c", "x", "--config", "o"], None, plain) == "o"
+    assert chosen(["--config=o"], plain, plain) == "o"
+    assert chosen(["--config", "o"], own, plain) is None, "the default contract's tool has it"
+    assert chosen(["--c", "--config=o"], plain, own) is None, "it is a flag's value"
+    told = chosen(["--config", "o"], None, own)
+    assert isinstance(told, Misused)
+    assert "before the tool's name" in told.message
+
+
+async def test_help_tells_which_switches_stand_before_the_tool_s_name_alone(tmp_path: Path) -> None:
+    text = PLAIN.replace("URL", "http://127.0.0.1:1").replace("conf:", "output:")
+    contract = accepted(tmp_path, text)
+    streams = Streams(io.StringIO(), io.StringIO(), io.StringIO())
+    told = await call_once(contract, "read", ["-h"], streams)
+    assert isinstance(told, str)
+    both, _, alone = told.partition("and before `read` alone")
+    assert "--output FILE" not in both
+    assert "--dry-run" in both
+    assert [line.split()[0] for line in alone.splitlines()[1:]] == ["--output"]
 
 
 SECRETIVE = """
