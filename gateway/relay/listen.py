@@ -59,6 +59,15 @@ class Relay:
         for door in self._doors:
             self._setting.means.ready.add_reader(door, partial(self._accept, door))
 
+    def shut(self) -> None:
+        """Accept nothing more from now on; a client whose connection the kernel has taken is our guest already."""
+        for door in self._doors:
+            assert self._setting is not None
+            self._accept(door)
+            self._setting.means.ready.remove_reader(door)
+            door.close()
+        self._doors = []
+
     async def stop(self, grace: float | None) -> None:
         """Accept nothing more, finish what is in flight within `grace` seconds, reset what is not finished by then.
 
@@ -66,11 +75,7 @@ class Relay:
         """
         if self._setting is None:
             return
-        for door in self._doors:
-            self._accept(door)  # a client whose connection the kernel has taken is our guest already
-            self._setting.means.ready.remove_reader(door)
-            door.close()
-        self._doors = []
+        self.shut()
         for pair in list(self._pairs):
             pair.drain()
         if self._pairs:

@@ -53,5 +53,6 @@ class Relays:
         await asyncio.gather(*(relay.stop(grace) for relay in [*serving, *leaving]), *leaving.values())
 
     def _see_off(self, relay: Relay) -> None:
+        relay.shut()  # now, not when its task has its turn: who comes once the new routes are taken is theirs
         task = self._leaving[relay] = asyncio.get_running_loop().create_task(relay.stop(None))
         task.add_done_callback(lambda _: self._leaving.pop(relay))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from dataclasses import dataclass
 
 import pytest
 
-from gateway.relay import Relay, Route
-from tests.relay.rig import Door, End, connect, started, within
+from gateway.relay import Relay, Relays, Route
+from tests.relay.rig import Door, End, Notes, connect, started, within
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n" + b"x" * 40_000
@@ -95,3 +96,22 @@ async def test_four_hundred_requests_across_ten_restarts() -> None:
 @pytest.mark.long
 async def test_ten_thousand_requests_across_ten_restarts() -> None:
     await _restarts(10_000)
+
+
+async def test_whoever_comes_once_other_routes_are_adopted_is_served_by_them() -> None:
+    """Also one whom the kernel takes before anything else of this process has its turn."""
+    relays, old, new = Relays(lambda _: Notes()), Door(), Door()
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    for door in (old, new):
+        await relays.adopt({"a": Route("a", "127.0.0.1", 0, "127.0.0.1", door.port)}, {"a": [listening]})
+    guest = End(socket.create_connection(listening.getsockname()))
+    await guest.send(_REQUEST)
+    far = await new.accept()
+    await far.read_until(len(_REQUEST))
+    assert far.received == _REQUEST
+    far.close()
+    guest.close()
+    await relays.stop(0)
+    for each in (listening, old, new):
+        each.close()
