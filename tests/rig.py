@@ -77,6 +77,20 @@ class Backend:
 HANG = b"hang"
 
 
+@dataclass
+class Held:
+    """An answer that is kept back until `release` is set; `asked` is set as soon as somebody waits for it."""
+
+    content: bytes
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, _: Received) -> bytes:
+        self.asked.set()
+        await self.release.wait()
+        return self.content
+
+
 def http(
     body: Any = b"", status: int = 200, headers: Mapping[str, str] | None = None, content_type: str = "application/json"
 ) -> bytes:

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.contract.model import Contract
 from gateway.contract.values import Address
 from gateway.serve import PortTaken, Serving
-from tests.rig import Received, accepted, backend, contract_at, http
+from tests.rig import Held, Received, accepted, backend, contract_at, http
 
 LISTENERS = "gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}"
 CONTRACT = """
@@ -345,28 +345,16 @@ async def test_a_taken_port_is_said_and_nothing_is_left_open(tmp_path: Path) -> 
 
 
 async def test_stopping_finishes_the_call_in_flight(tmp_path: Path) -> None:
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        arrived.set()
-        await release.wait()
-        writer.write(http(FULL))
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(slow, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    contract = accepted(tmp_path, CONTRACT.replace("VIEW", VIEW).format(url=url))
-    served = Serving(contract)
-    assert await served.start() is None
-    call = asyncio.create_task(agent(served.addresses["tools"], "list_people", {"team": "core"}))
-    await arrived.wait()
-    stopping = asyncio.create_task(served.stop(10))
-    release.set()
-    status, _, body = await call
-    await stopping
-    server.close()
+    held = Held(http(FULL))
+    async with backend(held) as api:
+        served = Serving(accepted(tmp_path, CONTRACT.replace("VIEW", VIEW).format(url=api.url)))
+        assert await served.start() is None
+        call = asyncio.create_task(agent(served.addresses["tools"], "list_people", {"team": "core"}))
+        await held.asked.wait()
+        stopping = asyncio.create_task(served.stop(10))
+        held.release.set()
+        status, _, body = await call
+        await stopping
     assert status == 200
     assert body.startswith(b'{"ok":true,"data":{"people"')
 

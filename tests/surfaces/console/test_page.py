@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -75,6 +76,13 @@ def console(served: Serving) -> str:
     return f"http://127.0.0.1:{served.addresses['admin'].port}/console"
 
 
+async def run(page: Page, tool: str, arguments: dict[str, Any]) -> None:
+    """Pick a tool, write its arguments and press the button."""
+    await page.js(f"pick({json.dumps(tool)})")
+    await page.js(f"document.querySelector('#arguments').value = {json.dumps(json.dumps(arguments))}")
+    await page.js("document.querySelector('#run').click()")
+
+
 async def focused(page: Page) -> str:
     """What has the focus: its id, else its words."""
     return str(await page.js("document.activeElement.id || document.activeElement.textContent.trim()"))
@@ -92,9 +100,7 @@ async def test_it_shows_what_is_served_and_what_it_saves_without_a_complaint_or_
         tiles = await page.js("document.querySelector('#tiles').innerText")
         described = await page.js("document.querySelector('#plot title').textContent")
         backends = await page.js("document.querySelector('#backend-rows').innerText")
-        await page.js("pick('list_people')")
-        await page.js("document.querySelector('#arguments').value = '{\"team\": \"platform\"}'")
-        await page.js("document.querySelector('#run').click()")
+        await run(page, "list_people", {"team": "platform"})
         await page.until("!document.querySelector('#result').hidden && !document.querySelector('#run').disabled")
         said = await page.js("document.querySelector('#try-said').textContent")
         full = await page.js("document.querySelector('#full').textContent")
@@ -254,9 +260,7 @@ async def test_a_listener_that_asks_for_a_key_gets_it_from_the_page_and_the_page
         await page.type("k1")
         await page.key("Enter")
         await page.until("document.querySelectorAll('#tool-rows button').length === 6")
-        await page.js("pick('list_people')")
-        await page.js("document.querySelector('#arguments').value = '{\"team\": \"support\"}'")
-        await page.js("document.querySelector('#run').click()")
+        await run(page, "list_people", {"team": "support"})
         await page.until("document.querySelector('#try-said').textContent.startsWith('Answered')")
         kept = await page.js("[document.cookie, localStorage.length, sessionStorage.length, location.href]")
         hidden = await page.js("document.querySelector('#key').hidden")

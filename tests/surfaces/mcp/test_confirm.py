@@ -288,22 +288,26 @@ async def test_nobody_is_asked_about_what_is_refused_anyway(asking: Asked) -> No
     assert asking.sent() == ["/read"]
 
 
-@pytest.mark.parametrize(
-    "asking", ["mcp: {state_secret: '${SECRET}'}"], indirect=True
-)  # fmt: skip
+@pytest.mark.parametrize("asking", ["mcp: {state_secret: '${SECRET}'}"], indirect=True)
 async def test_replicas_with_one_secret_know_each_others_questions(asking: Asked, tmp_path: Path) -> None:
     state = (await asking.call())["result"]["requestState"]
-    text = CONTRACT.replace("GATEWAY", "mcp: {state_secret: '${SECRET}'}").replace("URL", asking.behind.url)
-    other = Serving(accepted(tmp_path / "other", text))
+    message = await heard_elsewhere(tmp_path, asking, "mcp: {state_secret: '${SECRET}'}", state)
+    assert message["result"]["structuredContent"] == {"gone": True}
+    _, _, shown = await fetch(asking.gateway.addresses["admin"], "GET", "/-/contract")
+    assert b"${SECRET}" in shown
+    assert SECRET not in shown.decode()
+
+
+async def heard_elsewhere(folder: Path, asking: Asked, settings: str, state: str) -> Json:
+    """What another gateway on the same backend says to the answer of a question that is not its own."""
+    text = CONTRACT.replace("GATEWAY", settings).replace("URL", asking.behind.url)
+    other = Serving(accepted(folder / "other", text))
     assert await other.start() is None
     try:
         _, message = await post(other.addresses["tools"], **answer(state))
     finally:
         await other.stop(1)
-    assert message["result"]["structuredContent"] == {"gone": True}
-    _, _, shown = await fetch(asking.gateway.addresses["admin"], "GET", "/-/contract")
-    assert b"${SECRET}" in shown
-    assert SECRET not in shown.decode()
+    return message
 
 
 SECRET = "the secret of several replicas, 32 bytes or more"
@@ -316,13 +320,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_gateways_without_a_secret_do_not_know_each_others_questions(asking: Asked, tmp_path: Path) -> None:
     state = (await asking.call())["result"]["requestState"]
-    text = CONTRACT.replace("GATEWAY", "").replace("URL", asking.behind.url)
-    other = Serving(accepted(tmp_path / "other", text))
-    assert await other.start() is None
-    try:
-        _, message = await post(other.addresses["tools"], **answer(state))
-    finally:
-        await other.stop(1)
+    message = await heard_elsewhere(tmp_path, asking, "", state)
     assert envelope(message)["details"]["consent"] == "foreign"
 
 
