@@ -29,8 +29,8 @@ $(CHECKS) $(SUPPLY): .venv-%/.installed: deploy/locks/%.txt
 run: $(STAMP) ## start the demo backend and the gateway, and print what to try
 	@exec $(BIN)/python -m gateway demo
 
-test: $(STAMP) $(CHECKS) ## run the tests
-	$(BIN)/python -m pytest
+test: $(STAMP) $(CHECKS) ## run the tests on every core (one by hand: .venv/bin/pytest tests/test_serve.py)
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 check: $(STAMP) ## format, lint, types, layers and tests: what CI runs
 	$(BIN)/ruff format --check .

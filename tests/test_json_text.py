@@ -140,7 +140,7 @@ def test_key_order_is_the_backends_and_escapes_are_values() -> None:
         [float("inf")],
         {"a": {"b": -float("inf")}},
         {1: 2},
-        [object()],
+        pytest.param([object()], id="an-object"),
         {"a": {1, 2}},
         "\ud800",
         b"x",

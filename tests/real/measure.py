@@ -53,7 +53,7 @@ class Declared:
         self.schemas: dict[str, Json] = {}
         self.shown: dict[str, Json] = {}
         for file in sorted(folder.glob("endpoints/*.yaml")):
-            document = yaml.safe_load(file.read_text())
+            document = yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
             self.schemas.update(document.get("schemas", {}))
             for name, endpoint in document["endpoints"].items():
                 view = endpoint["tool"]["view"]

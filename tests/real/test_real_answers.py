@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,11 @@ from tests.test_serve import agent, samples, serving
 
 CONTRACTS = Path(__file__).parent / "contracts"
 ANSWERS = Path(__file__).parent.parent / "data" / "answers"
-DECLARED = Declared(CONTRACTS)
+
+
+@cache
+def declared() -> Declared:
+    return Declared(CONTRACTS)
 
 
 def raw(real: Real) -> bytes:
@@ -63,7 +68,7 @@ async def test_a_real_answer_becomes_exactly_its_card(real: Real, legacy: tuple[
     card = read(outcome.body)
     assert outcome.body == write(expected)  # keys, their order, rows, every digit
     assert outcome.value == card == expected
-    assert list(DECLARED.undeclared(card, DECLARED.shown[real.tool])) == []
+    assert list(declared().undeclared(card, declared().shown[real.tool])) == []
     assert list(integers(card)) == list(integers(expected))
     assert (outcome.full_bytes, outcome.view_bytes) == (len(full), len(write(expected)))
     if real.rows is not None:
@@ -144,5 +149,5 @@ def test_the_second_opinion_sees_what_is_not_declared() -> None:
         "patternProperties": {"^P[0-9]$": {"items": {"properties": {"a": {}}}}},
     }
     odd = {"pair": [{"b": 1}], "map": {"x": {"a": 1, "b": 2}}, "one": {"b": 1}, "P1": [{}, {"b": 1}], "P10": 1}
-    found = list(DECLARED.undeclared(odd, schema))
+    found = list(declared().undeclared(odd, schema))
     assert found == [".pair[0].b", ".map.x.b", ".one.b", ".P1[1].b", ".P10"]

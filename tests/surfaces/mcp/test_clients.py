@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from tests.apart import Ran
 from tests.rig import Backend
 from tests.surfaces.mcp import javascript, python1
 from tests.surfaces.mcp.odd import BIG, CALLS, CARD, CARD_URI, INSTRUCTIONS, NAMES, served_odd
@@ -29,25 +30,23 @@ async def odd(tmp_path: Path) -> AsyncIterator[tuple[str, Backend]]:
         yield served
 
 
-def printed(status: int, out: str, err: str) -> Json:
+def printed(client: Ran) -> Json:
     """What a client said in its last line."""
-    assert status == 0, err[-2000:]
-    return json.loads(out.rstrip("\n").rpartition("\n")[2])
+    assert client.status == 0, client.err[-2000:]
+    return json.loads(client.out.rstrip("\n").rpartition("\n")[2])
 
 
 def node(script: str, *arguments: str, home: Path | None = None) -> Callable[[str], Awaitable[Json]]:
     async def ran(url: str) -> Json:
         folder = await asyncio.to_thread(javascript.installed)
-        done = await javascript.node(
-            folder / script, *(url if word == "URL" else word for word in arguments), *NAMED, home=home
-        )
-        return printed(done.status, done.out, done.err)
+        words = (url if word == "URL" else word for word in arguments)
+        return printed(await javascript.node(folder / script, *words, *NAMED, home=home))
 
     return ran
 
 
 async def python_1(url: str) -> Json:
-    return printed(*await python1.run(url, *NAMED))
+    return printed(await python1.run(url, *NAMED))
 
 
 def python_2(mode: Mode) -> Callable[[str], Awaitable[Json]]:

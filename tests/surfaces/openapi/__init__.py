@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,16 +19,7 @@ async def scan(url: str, checks: str, phases: str, *, examples: int, seed: int |
     options = [
         *("--checks", checks, "--phases", phases, "--max-examples", str(examples)),
         *("--request-timeout", "30", "--continue-on-failure", "--no-shrink", "--no-color", "--warnings", "off"),
-        *chance,
     ]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", "-c", _MAIN, packages, "--config-file", HERE / "scan.toml", "run", url, *options,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
-    )  # fmt: skip
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(), 540)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return process.returncode or 0, out.decode(errors="replace")
+    program: list[str | Path] = [sys.executable, "-I", "-S", "-c", _MAIN, packages, "--config-file", HERE / "scan.toml"]
+    ran = await apart.run(*program, "run", url, *options, *chance, cwd=folder, patience=540)
+    return ran.status, ran.out + ran.err

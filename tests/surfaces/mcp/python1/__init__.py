@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,22 +11,7 @@ from tests import apart
 HERE = Path(__file__).parent
 
 
-def installed() -> Path:
-    """The folder with the SDK in it."""
-    return apart.installed(HERE)
-
-
-async def run(url: str, *named: str) -> tuple[int, str, str]:
-    """How the client ended, and what it printed; it sees no package but those of its folder."""
-    folder = await asyncio.to_thread(installed)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", HERE / "client.py", folder, url, *named,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, err = await asyncio.wait_for(process.communicate(), 120)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return process.returncode or 0, out.decode(), err.decode(errors="replace")
+async def run(url: str, *named: str) -> apart.Ran:
+    """Run the client against an address; it sees no package but those of its folder."""
+    folder = await asyncio.to_thread(apart.installed, HERE)
+    return await apart.run(sys.executable, "-I", "-S", HERE / "client.py", folder, url, *named)
