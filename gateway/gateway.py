@@ -138,11 +138,12 @@ class Gateway:
         """A call by code in this process: the full answer, unless `view` asks for what a tool's caller gets.
 
         Any endpoint that exposes `mcp`, `agent` or `cli` can be invoked; the surface it is reported under is `mcp`,
-        else the first of the others that it exposes.
+        else the first of the others that it exposes. `tool.mcp.confirm` is a question of MCP's: whoever holds this
+        object asks its own people, and nobody is asked here (decision 0095).
         """
         generation = self.generation
         surface = next((on for on in ("mcp", "agent", "cli") if generation.find(tool, on, None)), "mcp")
-        return await self.run(Call(tool, dict(arguments), surface, new_call_id(), view=view), generation)
+        return await self.run(Call(tool, dict(arguments), surface, new_call_id(), view=view, asks=False), generation)
 
     def _over_rate(self, call: Call, rate: Rate) -> Failure | None:
         wait = 0.0 if call.caller is None else self._rates.take(call.caller, rate, time.monotonic())

@@ -127,7 +127,7 @@ def index(contract: Contract) -> Generation:
         (surface, tool_name(endpoint)): endpoint
         for endpoint in contract.endpoints.values()
         for surface in TOOL_SURFACES
-        if surface in endpoint.expose
+        if surface in endpoint.expose and (surface != "agent" or _is_for_models(endpoint))
     }
     for (_, name), endpoint in sorted(tools.items(), key=lambda item: TOOL_SURFACES.index(item[0][0])):
         tools.setdefault((CONSOLE, name), endpoint)
@@ -138,6 +138,12 @@ def index(contract: Contract) -> Generation:
 def may_use(endpoint: Endpoint, scopes: frozenset[str] | None) -> bool:
     """The one predicate for lists, descriptions and calls on every surface; None means that nobody has to prove who."""
     return scopes is None or endpoint.scopes <= scopes
+
+
+def _is_for_models(endpoint: Endpoint) -> bool:
+    """Whether a model may be told of a tool. On MCP the host keeps it from those that a card calls; elsewhere nobody
+    stands between the list and the model (decision 0096)."""
+    return endpoint.tool is None or endpoint.tool.ui is None or "model" in endpoint.tool.ui.visibility
 
 
 def tool_name(endpoint: Endpoint) -> str:

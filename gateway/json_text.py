@@ -67,7 +67,8 @@ def parse(text: bytes, charset: str | None = None) -> Any | NotJson:
     try:
         value = jiter.from_json(decoded, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys")
     except ValueError as fault:
-        return NotJson(_without_quotes(str(fault), decoded))
+        bare = "there is nothing behind the byte order mark" if text.strip() and not decoded.strip() else None
+        return NotJson(bare or _without_quotes(str(fault), decoded))
     if _may_be_huge(decoded.translate(_SHAPE)) and _holds_non_finite(value):
         return NotJson("a number is too large for a double")
     return value

@@ -16,7 +16,10 @@ from gateway.telemetry.log import DriftLog
 
 
 async def serve_stdio(contract: Contract, source: int, sink: int, *observers: Observer) -> None:
-    """Serve until the client is gone or has no more to ask, or until SIGINT or SIGTERM."""
+    """Serve until the client is gone or has no more to ask, or until SIGINT, SIGTERM or SIGHUP.
+
+    Nothing is reloaded: the client has read the list, and starts the process anew for another one (decision 0094).
+    """
     generation = index(contract)
     client = BackendClient(contract.backends.values())
     projections = ProjectionRunner(contract.gateway.limits.projection)
@@ -28,7 +31,7 @@ async def serve_stdio(contract: Contract, source: int, sink: int, *observers: Ob
         gateway = Gateway(generation, client.send, projections, told, trace=trace)
         session = asyncio.create_task(StdioSession(gateway, source, sink).run(contract.gateway.shutdown))
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
             loop.add_signal_handler(number, session.cancel)
         with suppress(asyncio.CancelledError):
             await session

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.preview import preview
-from gateway.surfaces.cli import Misused
+from gateway.surfaces.command_line import Misused
 from tests.rig import accepted
 
 Json = Any

@@ -96,6 +96,8 @@ class Call:
     keep: bool = False
     #: What the caller's person said, where they can be asked at all.
     ask: Ask | None = None
+    #: Whether a person is to be asked first where the contract says so: code in this process is its own client.
+    asks: bool = True
     #: When it began, on the monotonic clock.
     began: float = field(default_factory=time.perf_counter)
 

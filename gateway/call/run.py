@@ -236,7 +236,9 @@ def view_of(endpoint: Endpoint) -> View | None:
 def _question(call: Call, endpoint: Endpoint) -> str | None:
     """What a person is asked before this call; only MCP can ask."""
     tool = endpoint.tool
-    return tool.mcp.confirm if tool is not None and tool.mcp is not None and call.surface == "mcp" else None
+    if tool is None or tool.mcp is None or call.surface != "mcp" or not call.asks:
+        return None
+    return tool.mcp.confirm
 
 
 def _shown_schema(full: Full, declared: View | None) -> Schema:

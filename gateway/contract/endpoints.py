@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
@@ -249,7 +249,7 @@ class EndpointReader:
         card = None
         if given.ui is not None:
             card = read_card(self.reading, given.ui, (*path, "ui"))
-            self._warn_of_card(given.ui, (*path, "ui"), exposed)
+            self._warn_of_card(given.ui, (*path, "ui"), exposed, shape.expose or ())
         self._check_question(given, path, arguments)
         title = given.title or shape.title
         told = given.annotations.model_dump(exclude_none=True) if given.annotations else {}
@@ -267,12 +267,12 @@ class EndpointReader:
             latency=given.latency,
         )
 
-    def _warn_of_card(self, ui: Ui, path: Path, exposed: frozenset[str]) -> None:
+    def _warn_of_card(self, ui: Ui, path: Path, exposed: frozenset[str], written: Collection[str]) -> None:
         if "mcp" not in exposed:
             self.reading.warn(path, "a card is shown by MCP clients alone, and `expose` leaves mcp out; add it")
-        elif ui.visibility == ("app",) and "agent" in exposed:
+        elif "model" not in ui.visibility and "agent" in written:
             message = (
-                "this leaves the model out, and `expose` has agent, where none but models call; take one of them out"
+                "this leaves the model out, so the tool is none of agent, which `expose` names; take one of them out"
             )
             self.reading.warn((*path, "visibility"), message)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.call.consent import SHOWN_CHARACTERS, Consent, asked, filled
+from tests.rig import accepted, backend, http, running
 
 Json = Any
 
@@ -66,3 +68,27 @@ def test_a_claim_is_the_same_for_the_same_call_and_another_for_any_other() -> No
     assert len({first, *others}) == len(others) + 1
     # What a question no longer shows of a long argument is in the claim all the same.
     assert claim(a="x" * 600 + "a") != claim(a="x" * 600 + "b")
+
+
+CONTRACT = """
+    version: 1
+    backends: {api: {url: URL}}
+    endpoints:
+      drop:
+        request: DELETE /rows/{id}
+        description: Drops a row.
+        expose: [mcp, agent]
+        input: {type: object, required: [id], properties: {id: {type: string}}}
+        output: {type: object}
+        tool: {safety_tier: write, mcp: {confirm: "Drop {id}?"}}
+"""
+
+
+async def test_a_person_is_asked_over_mcp_alone_and_not_by_code_in_this_process(tmp_path: Path) -> None:
+    async with backend(http({})) as api, running(accepted(tmp_path, CONTRACT.replace("URL", api.url))) as gateway:
+        over_mcp = await gateway.call("drop", {"id": "a"}, surface="mcp")
+        assert (over_mcp.code, api.received) == ("FORBIDDEN", [])
+        by_code = await gateway.gateway.invoke("drop", {"id": "b"})
+        over_agent = await gateway.call("drop", {"id": "c"}, surface="agent")
+    assert (by_code.code, by_code.call.surface, over_agent.code) == ("ok", "mcp", "ok")
+    assert [received.target for received in api.received] == ["/rows/b", "/rows/c"]

@@ -154,7 +154,10 @@ def test_a_card_that_nobody_sees_is_refused(tmp_path: Path) -> None:
     ("change", "told"),
     [
         (("GET /a", "GET /a\n        expose: [agent]"), "a card is shown by MCP clients alone"),
-        (("'ui/card.html'", "'ui/card.html', visibility: [app]"), "this leaves the model out"),
+        (
+            ("'ui/card.html'}}", "'ui/card.html', visibility: [app]}}\n        expose: [mcp, agent]"),
+            "this leaves the model out",
+        ),
         (("'ui/card.html'", "far.html"), "this page loads something from the network"),
     ],
 )
@@ -176,3 +179,8 @@ def test_a_page_that_changes_moves_the_contracts_digest_and_no_catalogs(tmp_path
     after = accepted(tmp_path, written("ui/card.html"), {"ui/card.html": PAGE + "<p>"})
     assert before.digest != after.digest
     assert index(before).catalog("mcp", None).digest == index(after).catalog("mcp", None).digest
+
+
+def test_a_tool_for_cards_alone_that_names_no_surface_is_not_warned_of(tmp_path: Path) -> None:
+    text = written("ui/card.html").replace("'ui/card.html'", "'ui/card.html', visibility: [app]")
+    assert accepted(tmp_path, text, {"ui/card.html": PAGE}).warnings == ()

@@ -77,3 +77,29 @@ async def test_a_file_is_answered_as_it_is_and_runs_in_no_browser(tmp_path: Path
             assert (headers["x-content-type-options"], headers["content-security-policy"]) == ("nosniff", "sandbox")
         told = await fetch(served.addresses["tools"], "POST", "/agent/tools/file", b'{"type": "empty"}')
     assert json.loads(told[2]) == {"ok": True, "data": None}
+
+
+FOR_CARDS = """
+version: 1
+gateway: {tools: {listen: 127.0.0.1:0}, admin: {listen: 127.0.0.1:0}}
+backends: {api: {url: http://127.0.0.1:1}}
+endpoints:
+  shown: {request: GET /shown, description: Has a card., output: {type: object}, tool: {name: shown, safety_tier: read, ui: {resource: card.html}}}
+  model: {request: GET /model, description: For models., output: {type: object}, tool: {name: model, safety_tier: read, ui: {resource: card.html, visibility: [model]}}}
+  refresh: {request: GET /refresh, description: For the card., output: {type: object}, tool: {name: refresh, safety_tier: read, ui: {resource: card.html, visibility: [app]}}}
+"""
+
+
+async def test_a_tool_for_cards_alone_is_none_of_the_agent_endpoint_and_stays_one_of_mcp(tmp_path: Path) -> None:
+    page = "<!doctype html><title>A card</title>"
+    async with serving(accepted(tmp_path, FOR_CARDS, {"card.html": page})) as served:
+        for form in ("openai", "anthropic", "gemini", "mcp"):
+            status, _, listed = await fetch(served.addresses["tools"], "GET", f"/agent/tools?format={form}")
+            assert (status, b"refresh" in listed, b"shown" in listed, b"model" in listed) == (200, False, True, True)
+        status, _, told = await fetch(served.addresses["tools"], "POST", "/agent/tools/refresh", b"{}")
+        assert (status, json.loads(told)["code"]) == (404, "UNKNOWN_TOOL")
+        asked = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+        accept = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        _, _, listed = await fetch(served.addresses["tools"], "POST", "/mcp", asked, accept)
+    of_mcp = {tool["name"]: tool["_meta"]["ui"] for tool in json.loads(listed)["result"]["tools"]}
+    assert of_mcp["refresh"]["visibility"] == ["app"], "its host keeps it from the model"

@@ -188,7 +188,7 @@ def read(body: bytes, headers: Headers | None, mirrored: Callable[[str], Sequenc
     """Read one message; `headers` is None on stdio, `mirrored` tells of the arguments that a tool has in headers."""
     message = json_text.parse(body)
     if isinstance(message, json_text.NotJson):
-        return Refusal(None, 400, PARSE_ERROR, f"Parse error: {message.reason}")
+        return Refusal(None, 400, PARSE_ERROR, f"Parse error: {_not_utf_8(body) or message.reason}")
     if not isinstance(message, dict):
         return _malformed("the body must be one JSON-RPC object; batches are not served")
     method = message.get("method")
@@ -207,6 +207,15 @@ def read(body: bytes, headers: Headers | None, mirrored: Callable[[str], Sequenc
     if _is_modern(method, params, headers):
         return _read_modern(request_id, method, params, headers, mirrored)
     return _read_legacy(request_id, method, params)
+
+
+def _not_utf_8(body: bytes) -> str | None:
+    """What a message is no text by, as a reason; None where it is UTF-8, as JSON-RPC wants it."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as fault:
+        return f"a message is UTF-8, and its byte {fault.start + 1} is not"
+    return None
 
 
 def status_of(code: int, *, modern: bool) -> int:

@@ -167,6 +167,7 @@ async def test_lines_that_are_no_messages_are_refused_and_the_next_is_answered(b
     said, log, code = await process.end()
     refused = [answer["error"]["code"] for answer in said if "error" in answer]
     assert refused == [-32700, -32700, -32600, -32600, -32601]
+    assert said[1]["error"]["message"] == "Parse error: a message is UTF-8, and its byte 1 is not"
     assert [answer["id"] for answer in said] == [None, None, None, None, 1, 2, 3]
     assert (code, "Traceback" in log) == (0, False)
 
@@ -182,7 +183,7 @@ async def test_the_end_of_the_input_waits_for_answers_and_prints_of_hooks_go_to_
     assert "on stdout" in log
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_a_signal_ends_it_at_once_and_takes_back_what_is_under_way(
     behind: Backend, tmp_path: Path, number: signal.Signals
 ) -> None:
