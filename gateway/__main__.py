@@ -203,7 +203,7 @@ def _serve_alone(path: str, *, watch: bool) -> int:
     from gateway.serve import serve
 
     taken = _run(serve(contract, _logging(contract).observe, watch=watch))
-    return 0 if taken is None else _said(taken.message)
+    return 0 if taken is None else _said(*taken.messages)
 
 
 def _serve_tools(
@@ -454,7 +454,7 @@ def _demo(arguments: argparse.Namespace, _: list[str]) -> int:
 
     call_log = set_up("text", "warning")
     taken = _run(run_demo(contract, call_log.observe))
-    return 0 if taken is None else _said(taken.message)
+    return 0 if taken is None else _said(*taken.messages)
 
 
 def _snapshot(arguments: argparse.Namespace, _: list[str]) -> int:
@@ -527,8 +527,9 @@ def _misused(message: str) -> int:
     return usage_error(message)
 
 
-def _said(message: str) -> int:
-    print(f"toolview: {message}", file=sys.stderr)
+def _said(*messages: str) -> int:
+    for message in messages:
+        print(f"toolview: {message}", file=sys.stderr)
     return 1
 
 

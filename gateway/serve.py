@@ -72,9 +72,9 @@ Load = Callable[[], Contract | tuple[Refusal, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PortTaken:
-    """A listener cannot be opened; the sentence says which and what to do."""
+    """Listeners cannot be opened; each sentence says which and what to do."""
 
-    message: str
+    messages: tuple[str, ...]
 
 
 class Serving:
@@ -149,8 +149,8 @@ class Serving:
     async def start(self) -> PortTaken | None:
         """Open every listener; where one cannot be, close what was opened and say why."""
         doors = self._doors.open(self._plan.places)
-        if isinstance(doors, Taken):
-            return PortTaken(str(doors))
+        if isinstance(doors, tuple):
+            return PortTaken(tuple(map(str, doors)))
         await self.open(doors)
         return None
 
@@ -207,11 +207,11 @@ class Serving:
         plan = await plan_aside(self._load)
         if isinstance(plan, Plan):
             doors = self._doors.open(plan.places)
-            if not isinstance(doors, Taken):
+            if not isinstance(doors, tuple):
                 await self.adopt(plan, doors)
                 log.info("the contract was reloaded", extra={"contract": plan.generation.contract.digest})
                 return
-            plan = (_not_had(doors, plan.generation.contract),)
+            plan = tuple(_not_had(taken, plan.generation.contract) for taken in doors)
         self.gateway.refuse_reload(plan)
         for refusal in plan:
             log.error("the contract was refused", extra={"refusal": str(refusal)})
@@ -278,7 +278,7 @@ async def serve(
 ) -> PortTaken | None:
     """Serve until SIGINT or SIGTERM; a later signal does not wait for what is in flight. SIGHUP reloads."""
     if isinstance(plan := plan_of(contract), tuple):
-        return PortTaken("\n".join(map(str, plan)))
+        return PortTaken(tuple(map(str, plan)))
     serving = Serving(contract, *observers, load=load, plan=plan)
     if (taken := await serving.start()) is not None:
         return taken

@@ -1,11 +1,11 @@
-"""Watches the files of a contract, and asks for a reload when one has changed. Knows nothing of what is in them."""
+"""Watches the files of a contract, and asks for one reload when some have changed. Knows nothing of what is in them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -27,14 +27,17 @@ async def watch_files(contract: Callable[[], Contract], reload: Callable[[], Awa
 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)  # which files changed is said here, by name
 
+    known = _Known()
     while True:
         folders, files = _watched(contract())
-        late = asyncio.create_task(_catch_up(files, _state(files), reload))
+        known.include(files)
+        late = asyncio.create_task(_catch_up(known, reload))
         try:
-            async with aclosing(awatch(*folders, watch_filter=partial(_matters, files))) as seen:
+            async with aclosing(awatch(*folders, watch_filter=partial(_matters, files), step=_REST)) as seen:
                 async for changes in seen:
-                    names = sorted({Path(path).name for _, path in changes})
-                    log.info("files of the contract changed", extra={"files": names[:5]})
+                    if not (changed := known.changed(path for _, path in changes)):
+                        continue  # one edit is often told of twice: as it is renamed, and as it is written
+                    log.info("files of the contract changed", extra={"files": changed[:5]})
                     await reload()
                     if _watched(contract()) != (folders, files):
                         break
@@ -42,28 +45,49 @@ async def watch_files(contract: Callable[[], Contract], reload: Callable[[], Awa
             late.cancel()
 
 
-async def _catch_up(files: frozenset[str], before: object, reload: Callable[[], Awaitable[Any]]) -> None:
+async def _catch_up(known: _Known, reload: Callable[[], Awaitable[Any]]) -> None:
     """Nobody says when watching has begun: what was written until then is looked for once."""
     await asyncio.sleep(_TO_BEGIN)
-    if _state(files) != before:
-        log.info("files of the contract changed", extra={"files": sorted(Path(name).name for name in files)[:5]})
+    if changed := known.changed():
+        log.info("files of the contract changed", extra={"files": changed[:5]})
         await reload()
     log.info("the files of the contract are watched")
 
 
 #: Seconds in which watching has begun.
 _TO_BEGIN = 0.5
+#: Milliseconds without a change after which whoever writes has done so.
+_REST = 100
+
+#: What tells one state of a file from another; None where there is none.
+_State = tuple[int, int, int] | None
 
 
-def _state(files: frozenset[str]) -> object:
-    found = {}
-    for name in files:
-        try:
-            status = os.stat(name)
-        except OSError:
-            continue
-        found[name] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found
+class _Known:
+    """How files stood when a reload was last asked for."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, _State] = {}
+
+    def include(self, names: Iterable[str]) -> None:
+        """Look at these as well from now on."""
+        for name in names:
+            self._states.setdefault(name, _state(name))
+
+    def changed(self, names: Iterable[str] = ()) -> list[str]:
+        """The names of those that stand otherwise than before, or are new here; they are known as they are now."""
+        now = {name: _state(name) for name in {*self._states, *names}}
+        changed = {name for name, state in now.items() if name not in self._states or self._states[name] != state}
+        self._states = now
+        return sorted({Path(name).name for name in changed})
+
+
+def _state(name: str) -> _State:
+    try:
+        status = os.stat(name)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _watched(contract: Contract) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -39,21 +39,25 @@ class Doors:
     def __init__(self) -> None:
         self._open: dict[tuple[str, ...], list[socket.socket]] = {}
 
-    def open(self, places: Mapping[str, Place]) -> dict[str, list[socket.socket]] | Taken:
-        """The sockets of each listener, opened where they are not yet; or which cannot be had, and none is new."""
+    def open(self, places: Mapping[str, Place]) -> dict[str, list[socket.socket]] | tuple[Taken, ...]:
+        """The sockets of each listener, opened where they are not yet; or all that cannot be had, and none is new."""
         new: list[tuple[str, ...]] = []
         found = {}
+        taken = []
         for name, place in places.items():
             key = _key(name, place)
             if key not in self._open:
                 try:
                     self._open[key] = self._unlock(place)
                 except OSError as fault:
-                    for each in new:
-                        self._shut(each)
-                    return Taken(name, place, _why(fault))
+                    taken.append(Taken(name, place, _why(fault)))
+                    continue
                 new.append(key)
             found[name] = self._open[key]
+        if taken:
+            for key in new:
+                self._shut(key)
+            return tuple(taken)
         return found
 
     def keep(self, places: Mapping[str, Place]) -> None:

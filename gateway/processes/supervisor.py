@@ -80,8 +80,8 @@ class _Turn:
 
     def refuse(self, path: str, message: str) -> None:
         """Something other than the contract's text stands in the way."""
-        self.refusals = [{"file": "", "line": 1, "column": 1, "path": path, "message": message}]
-        self.lines = [f"{path}: {message}" if path else message]
+        self.refusals.append({"file": "", "line": 1, "column": 1, "path": path, "message": message})
+        self.lines.append(f"{path}: {message}" if path else message)
 
 
 class Supervisor:
@@ -390,9 +390,10 @@ class Supervisor:
     def _begin(self, child: _Child, loaded: Message) -> None:
         """The first contract: everything that it wants, or the command ends."""
         doors = self._doors.open(_places(loaded))
-        if isinstance(doors, Taken):
+        if isinstance(doors, tuple):
             if not self._code and self._stopping is None:
-                print(f"toolview: {doors}", file=sys.stderr, flush=True)  # noqa: T201 - the command's answer
+                for taken in doors:
+                    print(f"toolview: {taken}", file=sys.stderr, flush=True)  # noqa: T201 - the command's answer
             self._stop(1)
             return
         self._current = loaded
@@ -406,7 +407,7 @@ class Supervisor:
 
     def _adopt(self, child: _Child, contract: Message, *, first: bool = False) -> None:
         doors = self._doors.open(_places(contract))
-        assert not isinstance(doors, Taken), "they are open already"
+        assert not isinstance(doors, tuple), "they are open already"
         message: Message = {"is": "adopt", "reload": self._last, "first": first, "shutdown": contract["shutdown"]}
         message["addresses"] = {name: address_of(each) for name, each in doors.items()}
         if child.kind == "relay":
@@ -467,12 +468,11 @@ class Supervisor:
             turn.refuse("", "the files changed while they were read; reload once they are written")
         if not turn.refusals:
             doors = self._doors.open(_places(turn.loaded[0]))
-            if not isinstance(doors, Taken):
+            if not isinstance(doors, tuple):
                 self._carry_through(turn)
                 return
-            backend = doors.name.removeprefix(_PASSTHROUGH)
-            path = f"gateway.{backend}.listen" if backend == doors.name else f"backends.{backend}.passthrough"
-            turn.refuse(path, str(doors))
+            for taken in doors:
+                turn.refuse(_path_of(taken), str(taken))
         for line in turn.lines:
             self._say("error", "the contract was refused", {"refusal": line})
         self._last = {**self._last, "at": time.time(), "ok": False, "refusals": turn.refusals}
@@ -533,6 +533,12 @@ _SIGNALS = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 def _places(loaded: Message) -> dict[str, Place]:
     return {name: (host, port) for name, (host, port) in loaded["places"].items()}
+
+
+def _path_of(taken: Taken) -> str:
+    """Which key of the contract wants what cannot be had."""
+    backend = taken.name.removeprefix(_PASSTHROUGH)
+    return f"gateway.{backend}.listen" if backend == taken.name else f"backends.{backend}.passthrough"
 
 
 def _instead(before: int | None, now: int | None) -> int | None:

@@ -130,7 +130,9 @@ def listener_server(
             log.exception("a listener failed to answer")
             return problem(500, "internal_error", "The gateway failed to answer; its log says why.")
 
-    return _Server(handle, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE)
+    return _Server(
+        handle, request_factory=_request, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE
+    )
 
 
 def scopes_of(request: web.BaseRequest) -> frozenset[str] | None:
@@ -288,6 +290,19 @@ def _is_loopback(host: str) -> bool:
 def _host_name(host: str) -> str:
     found = _HOST(host.strip().lower())
     return "" if found is None else found[1] or found[2]
+
+
+class _Request(web.BaseRequest):
+    """aiohttp's, but that no answer to it tells what made it, and in which version."""
+
+    __slots__ = ()
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        response.headers.pop("Server", None)
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    return _Request(message, payload, protocol, writer, task, asyncio.get_running_loop())
 
 
 class _Protocol(web.RequestHandler):

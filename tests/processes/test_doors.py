@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from gateway.processes.doors import Doors, Taken, address_of
+from gateway.processes.doors import Doors, address_of
 
 
 def free_port() -> int:
@@ -16,24 +16,25 @@ def free_port() -> int:
         return port
 
 
-def test_all_are_opened_or_none_and_the_sentence_names_the_one_that_is_taken() -> None:
+def test_all_are_opened_or_none_and_a_sentence_names_each_that_is_taken() -> None:
     port, doors = free_port(), Doors()
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()
-        found = doors.open({"tools": ("127.0.0.1", port), "passthrough.api": taken})
-    assert isinstance(found, Taken)
-    assert str(found) == (
-        f"127.0.0.1:{taken[1]}, where the pass-through of api should listen, is in use by another process;"
+        found = doors.open({"admin": taken, "tools": ("127.0.0.1", port), "passthrough.api": taken})
+    assert isinstance(found, tuple)
+    assert list(map(str, found)) == [
+        f"127.0.0.1:{taken[1]}, where {name} should listen, is in use by another process;"
         " change its `listen` or free the port"
-    )
+        for name in ("admin", "the pass-through of api")
+    ]
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
 def test_a_name_that_is_no_address_is_said() -> None:
     found = Doors().open({"tools": ("::zz", 1)})
-    assert isinstance(found, Taken)
-    assert "[::zz]:1" in str(found)
+    assert isinstance(found, tuple)
+    assert "[::zz]:1" in str(found[0])
 
 
 def test_a_door_that_is_wanted_again_is_the_same() -> None:
@@ -76,5 +77,5 @@ def test_a_door_may_widen_to_all_addresses_of_its_port_and_is_then_nobody_elses(
     assert isinstance(wide, dict)
     doors.keep({"tools": ("0.0.0.0", port)})
     socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    assert isinstance(Doors().open({"tools": ("127.0.0.1", port)}), Taken)
+    assert isinstance(Doors().open({"tools": ("127.0.0.1", port)}), tuple)
     doors.keep({})

@@ -407,20 +407,20 @@ def test_a_refused_contract_is_told_once_and_the_command_ends_with_1(tmp_path: P
         assert ended.stderr == f"{path}:2:1: version: only version 1 is known; write `version: 1`\n"
 
 
-def test_a_taken_port_is_told_once_and_the_command_ends_with_1(tmp_path: Path) -> None:
+def test_all_taken_ports_are_told_once_and_the_command_ends_with_1(tmp_path: Path) -> None:
     path = write(tmp_path, "http://127.0.0.1:1")
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        host, port = other.getsockname()
-        path.write_text(
-            path.read_text().replace('admin: {listen: "127.0.0.1:0"}', f'admin: {{listen: "{host}:{port}"}}')
-        )
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        ports = [each.getsockname()[1] for each in (one, other)]
+        text = path.read_text().replace('tools: {listen: "127.0.0.1:0"}', f'tools: {{listen: "127.0.0.1:{ports[0]}"}}')
+        path.write_text(text.replace('admin: {listen: "127.0.0.1:0"}', f'admin: {{listen: "127.0.0.1:{ports[1]}"}}'))
         for workers in ("0", "2"):
             command = [sys.executable, "-m", "gateway", "serve", str(path), "--workers", workers]
             ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
             assert ended.returncode == 1
-            assert ended.stderr == (
-                f"toolview: {host}:{port}, where admin should listen, is in use by another process;"
+            assert ended.stderr == "".join(
+                f"toolview: 127.0.0.1:{port}, where {name} should listen, is in use by another process;"
                 " change its `listen` or free the port\n"
+                for name, port in zip(("tools", "admin"), ports, strict=True)
             )
 
 
