@@ -1,47 +1,68 @@
-"""Very many calls, a quarter of them cancelled or failing: every one is counted once, and nothing of them is kept."""
+"""Very many calls to a real `serve`, a quarter failing or left by their caller: all are counted, and nothing is kept."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from gateway.call.outcome import Call, Outcome
-from gateway.serve import Serving
-from tests.rig import accepted
+from gateway.contract.values import Address
+from tests.processes.served import PATIENCE, Served, served
 from tests.test_serve import samples
 
 CONTRACT = """
-    version: 1
-    gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}
-    backends: {{api: {{url: {url}}}}}
-    endpoints:
-      read:
-        request: GET /{{how}}/{{id}}
-        description: Reads.
-        expose: [mcp]
-        timeout: 60s
-        input: {{type: object, required: [how, id], properties: {{how: {{enum: [ok, hang, broken, wrong, closed]}}, id: {{type: integer}}}}}}
-        output: {{type: object, required: [rows], properties: {{rows: {{type: array, items: {{type: object, properties: {{id: {{type: integer}}}}}}}}}}}}
-        tool: {{view: {{output: {{type: object, properties: {{rows: {{type: array, items: {{type: object, properties: {{id: {{type: integer}}}}}}}}}}}}}}}}
+version: 1
+gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}
+backends: {{api: {{url: {url}}}}}
+endpoints:
+  read:
+    request: GET /{{how}}/{{id}}
+    description: Reads.
+    expose: [mcp, agent]
+    timeout: 60s
+    input: {{type: object, required: [how, id], properties: {{how: {{enum: [ok, hang, broken, wrong, closed]}}, id: {{type: integer}}}}}}
+    output: {{type: object, required: [rows], properties: {{rows: {{type: array, items: {{type: object, properties: {{id: {{type: integer}}}}}}}}}}}}
+    tool: {{view: {{output: {{type: object, properties: {{rows: {{type: array, items: {{type: object, properties: {{id: {{type: integer}}}}}}}}}}}}}}}}
 """
-#: Of sixteen calls four end badly, each in its own way, and one of them in two.
-ROUND = ("ok", "ok", "ok", "hang", "ok", "ok", "broken", "ok", "ok", "ok", "wrong", "ok", "ok", "closed", "ok", "ok")
+#: Of twenty calls five end badly, each in its own way.
+ROUND = [
+    "ok",
+    "ok",
+    "ok",
+    "hang",
+    "ok",
+    "ok",
+    "ok",
+    "broken",
+    "ok",
+    "ok",
+    "ok",
+    "wrong",
+    "ok",
+    "ok",
+    "ok",
+    "closed",
+    "ok",
+    "ok",
+    "ok",
+    "refused",
+]
 CODES = {
     "ok": "ok",
     "hang": "REQUEST_ABORTED",
     "broken": "BACKEND_ERROR",
     "wrong": "BACKEND_ANSWER_INVALID",
     "closed": "BACKEND_CLOSED",
+    "refused": "VALIDATION_ERROR",
 }
+#: So many at once, half by MCP and half by the agent endpoint, each on a connection that it keeps until it leaves.
 CALLERS = 16
 FULL = json.dumps({"rows": [{"id": row, "note": "x" * 20} for row in range(20)]}).encode()
 
@@ -53,102 +74,168 @@ def _http(status: str, body: bytes) -> bytes:
 ANSWERS = {"ok": _http("200 OK", FULL), "broken": _http("500 Oops", b"{}"), "wrong": _http("200 OK", b'{"rows": 1}')}
 
 
-class Backend(asyncio.Protocol):
-    """Does what the path says; tells in `asked` which hanging call has reached it."""
+class Hanging:
+    """What is known of one call that is never answered: it has come, and whoever asked is gone."""
 
-    asked: dict[str, asyncio.Event]
+    def __init__(self) -> None:
+        self.come = asyncio.Event()
+        self.gone = asyncio.Event()
 
-    def __init__(self, asked: dict[str, asyncio.Event]) -> None:
-        self.asked = asked
+
+class Behind(asyncio.Protocol):
+    """Does what the path says."""
+
+    def __init__(self, hanging: dict[str, Hanging], open_ones: set[asyncio.Transport]) -> None:
+        self.hanging = hanging
+        self.open_ones = open_ones
+        self.held: Hanging | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        self.open_ones.add(transport)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.open_ones.discard(self.transport)
+        if self.held is not None:
+            self.held.gone.set()
 
     def data_received(self, data: bytes) -> None:
         _, how, number = data.split(b" ", 2)[1].decode().split("/")
         if how == "hang":
-            self.asked[number].set()
+            self.held = self.hanging[number]
+            self.held.come.set()
         elif how == "closed":
             self.transport.close()
         else:
             self.transport.write(ANSWERS[how])
 
 
-@asynccontextmanager
-async def serving(folder: Path, asked: dict[str, asyncio.Event], told: Counter[str]) -> AsyncIterator[Serving]:
-    def tell(outcome: Outcome) -> None:
-        told[outcome.code] += 1
+class Caller:
+    """One client of one surface."""
 
-    server = await asyncio.get_running_loop().create_server(lambda: Backend(asked), "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    served = Serving(accepted(folder, CONTRACT.format(url=url)), tell)
-    assert await served.start() is None
+    def __init__(self, address: Address, surface: str, hanging: dict[str, Hanging], told: Counter[tuple[str, str]]):
+        self.address, self.surface, self.hanging, self.told = address, surface, hanging, told
+        self.reader: asyncio.StreamReader | None = None
+        self.writer: asyncio.StreamWriter | None = None
+
+    async def run(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            how = ROUND[number % len(ROUND)]
+            await self._send(how, number)
+            code = "REQUEST_ABORTED" if how == "hang" else await self._code()
+            assert code == CODES[how]
+            self.told[self.surface, code] += 1
+            if how == "hang":
+                await self._leave(self.hanging[str(number)])
+                del self.hanging[str(number)]
+        await self.close()
+
+    async def _send(self, how: str, number: int) -> None:
+        if how == "hang":
+            self.hanging[str(number)] = Hanging()
+        if self.writer is None:
+            self.reader, self.writer = await asyncio.open_connection(self.address.host, self.address.port)
+        arguments = {"how": how, "id": number if how != "refused" else "none"}
+        if self.surface == "agent":
+            path, body = "/agent/tools/read", json.dumps(arguments).encode()
+        else:
+            message = {"jsonrpc": "2.0", "id": number, "method": "tools/call"}
+            path, body = "/mcp", json.dumps(message | {"params": {"name": "read", "arguments": arguments}}).encode()
+        self.writer.write(
+            f"POST {path} HTTP/1.1\r\nHost: {self.address}\r\nContent-Type: application/json\r\n"
+            f"Accept: application/json, text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+
+    async def _code(self) -> str:
+        assert self.reader is not None
+        head = (await self.reader.readuntil(b"\r\n\r\n")).lower()
+        length = int(head.partition(b"\r\ncontent-length:")[2].split(b"\r\n", 1)[0])
+        answer = json.loads(await self.reader.readexactly(length))
+        if self.surface == "mcp":
+            answer = answer["result"]
+            if not answer.get("isError"):
+                return "ok"
+            answer = json.loads(answer["content"][0]["text"])
+        return "ok" if answer["ok"] else str(answer["code"])
+
+    async def _leave(self, call: Hanging) -> None:
+        """Once the backend has been asked; whose connection is gone then, too."""
+        assert self.writer is not None
+        async with asyncio.timeout(PATIENCE):
+            await call.come.wait()
+            self.writer.transport.abort()
+            self.writer = None
+            await call.gone.wait()
+
+    async def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            await self.writer.wait_closed()
+            self.writer = None
+
+
+@asynccontextmanager
+async def behind(hanging: dict[str, Hanging], open_ones: set[asyncio.Transport]) -> AsyncIterator[str]:
+    server = await asyncio.get_running_loop().create_server(lambda: Behind(hanging, open_ones), "127.0.0.1", 0)
     try:
-        yield served
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        await served.stop(5)
         server.close()
 
 
-async def _call(served: Serving, number: int, asked: dict[str, asyncio.Event]) -> None:
-    how = ROUND[number % len(ROUND)]
-    running = served.gateway.run(Call("read", {"how": how, "id": number}, "mcp", f"call-{number}"))
-    if how != "hang":
-        assert (await running).code == CODES[how]
-        return
-    reached = asked[str(number)] = asyncio.Event()
-    task = asyncio.ensure_future(running)
-    await reached.wait()
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-    assert task.cancelled()
-    del asked[str(number)]
-
-
-async def _calls(served: Serving, numbers: range, asked: dict[str, asyncio.Event]) -> None:
+async def _calls(process: Served, numbers: range, told: Counter[tuple[str, str]], hanging: dict[str, Hanging]) -> None:
     left = iter(numbers)
-
-    async def caller() -> None:
-        for number in left:
-            await _call(served, number, asked)
-
     async with asyncio.TaskGroup() as callers:
-        for _ in range(CALLERS):
-            callers.create_task(caller())
+        for number in range(CALLERS):
+            surface = ("mcp", "agent")[number % 2]
+            callers.create_task(Caller(process.addresses["tools"], surface, hanging, told).run(left))
+    process.lines.clear()
 
 
-def _resident() -> int:
-    gc.collect()
-    return int(psutil.Process().memory_info().rss)
+async def _counted(process: Served, calls: int) -> dict[tuple[str, ...], float]:
+    """What /metrics says once it has counted so many calls: the last of those that were left may take a moment."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            seen = await samples(process.addresses["admin"])
+            if sum(value for key, value in seen.items() if key[0] == "toolview_tool_calls_total") >= calls:
+                return seen
 
 
-def _descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def _descriptors(worker: psutil.Process) -> int:
+    return len(os.listdir(f"/proc/{worker.pid}/fd"))
 
 
-@pytest.mark.parametrize("calls", [1600, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("calls", [600, pytest.param(100_000, marks=pytest.mark.long)])
 async def test_many_calls_add_up_and_leave_nothing(calls: int, tmp_path: Path) -> None:
-    told: Counter[str] = Counter()
-    asked: dict[str, asyncio.Event] = {}
+    told: Counter[tuple[str, str]] = Counter()
+    hanging: dict[str, Hanging] = {}
+    open_ones: set[asyncio.Transport] = set()
     warm = calls // 5 // len(ROUND) * len(ROUND)
-    async with serving(tmp_path, asked, told) as served:
-        await _calls(served, range(warm), asked)
-        tasks, files, memory = len(asyncio.all_tasks()), _descriptors(), _resident()
-        await _calls(served, range(warm, calls), asked)
-        grown = _resident() - memory
-        assert len(asyncio.all_tasks()) == tasks
-        assert _descriptors() <= files + CALLERS  # kept connections, of which there are as many as callers
-        assert served.gateway.in_flight == 0
-        expected = Counter({code: calls // len(ROUND) * ROUND.count(how) for how, code in CODES.items()})
-        assert told == expected
-        seen = await samples(served.addresses["admin"])
-        counted = {key[1]: value for key, value in seen.items() if key[0] == "toolview_tool_calls_total"}
-        assert counted == dict(expected)
-        well = expected["ok"]
-        (full,) = (value for key, value in seen.items() if key[0] == "toolview_tool_full_bytes_total")
-        assert full == well * len(FULL)
-        print(f"memory grew by {grown} bytes over {calls - warm} calls")
+    async with behind(hanging, open_ones) as url:
+        (tmp_path / "gateway.yaml").write_text(CONTRACT.format(url=url))
+        async with served(tmp_path / "gateway.yaml", ready=2) as process:
+            (worker,) = await process.until("tools", 1)
+            descriptors = _descriptors(worker)
+            await _calls(process, range(warm), told, hanging)
+            memory = worker.memory_info().rss
+            await _calls(process, range(warm, calls), told, hanging)
+            seen = await _counted(process, calls)
+            grown = worker.memory_info().rss - memory
+            assert {code: sum(n for (_, found), n in told.items() if found == code) for code in CODES.values()} == {
+                code: calls // len(ROUND) * ROUND.count(how) for how, code in CODES.items()
+            }
+            counted = {(key[2], key[1]): n for key, n in seen.items() if key[0] == "toolview_tool_calls_total"}
+            assert counted == dict(told)
+            full = sum(value for key, value in seen.items() if key[0] == "toolview_tool_full_bytes_total")
+            assert full == calls // len(ROUND) * ROUND.count("ok") * len(FULL)
+            for transport in list(open_ones):
+                transport.close()
+            async with asyncio.timeout(PATIENCE):
+                while _descriptors(worker) > descriptors:
+                    await samples(process.addresses["admin"])  # a turn or two of its loop
+            assert (await process.until("tools", 1)) == [worker], "it is the same process as at the start"
+            print(f"memory of the worker grew by {grown} bytes over {calls - warm} calls: {dict(told)}")
     if calls == 100_000:
         assert grown < 5 * 1024 * 1024
