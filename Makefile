@@ -44,7 +44,6 @@ fix: $(STAMP) ## format and mend what the linter can mend
 
 bench: $(STAMP) ## measure speed and memory as ratios in one run (see bench/README.md)
 	$(BIN)/python -m bench
-	$(BIN)/python -m bench.peers
 
 lock: $(SUPPLY) ## write deploy/locks anew from pyproject.toml; UPGRADE=--upgrade takes the newest versions
 	deploy/lock.sh $(CURDIR)/.venv-supply/bin/uv $(UPGRADE)

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench import passthrough
+from bench import passthrough, peers
 from bench.tool_call import CALLERS, HERE, QUICK, Effort, measure
 
 _OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
@@ -21,7 +21,7 @@ _OURS = ("toolview", "aiohttp", "jiter", "jsonschema-rs", "orjson", "uvloop")
 def main() -> int:
     options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     options.add_argument("--quick", action="store_true", help="a minute, to see that the harness works")
-    options.add_argument("--only", choices=("tool", "passthrough"), help="one of the two parts")
+    options.add_argument("--only", choices=("tool", "passthrough", "peers"), help="one of the three parts")
     chosen = options.parse_args()
     quick = chosen.quick
     report = {
@@ -30,13 +30,17 @@ def main() -> int:
         "machine": _machine(),
     }
     report["versions"] = {name: version(name) for name in _OURS}
-    if chosen.only != "tool":  # first: the other part binds this process to one core
+    if chosen.only in (None, "passthrough"):  # the last part binds this process to one core
         report["passthrough"] = passthrough.measure(passthrough.QUICK if quick else passthrough.Effort())
-    if chosen.only != "passthrough":
+    if chosen.only in (None, "peers"):
+        report["peers"] = peers.measure(peers.QUICK if quick else peers.Effort())
+    if chosen.only in (None, "tool"):
         report["tool_call"] = measure(QUICK if quick else Effort(), _one_core)
     print(_heading(report))
     if "tool_call" in report:
-        print(_table(report))
+        print(_table(report) + "\n")
+    if "peers" in report:
+        print(peers.table(report["peers"]) + "\n")
     if "passthrough" in report:
         print(passthrough.table(report["passthrough"]))
     print(f"\nWritten to {_write(report)}")
@@ -110,6 +114,8 @@ def _write(report: dict[str, Any]) -> Path:
     path.write_text(json.dumps(report, indent=2) + "\n")
     if "passthrough" in report:
         path.with_suffix(".svg").write_text(passthrough.plot(report["passthrough"]))
+    if "peers" in report:
+        path.with_suffix(".peers.svg").write_text(peers.plot(report["peers"]))
     return path
 
 

@@ -5,7 +5,9 @@ Rounds in turn in one run. ContextForge lives in an environment of its own and g
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import urllib.request
@@ -19,8 +21,6 @@ from bench.driver import Connection, drive, get, post
 from bench.server import Server, free_port, own_python
 from bench.tool_call import HERE, fastmcp_python
 
-ROUNDS = 3
-SECONDS = 1.5
 _SCRATCH = HERE / ".venv-contextforge"
 _PEER = "mcp-contextforge-gateway>=1.0.7,<1.1"
 _PATHS = {"small": "/items/{id}", "large": "/large/{id}"}
@@ -33,39 +33,126 @@ class Peer:
     """A server and how its tools are called there."""
 
     server: Server
-    connection: Connection
+    port: int
     calls: dict[str, bytes]
+    #: Of what, for the report.
+    version: str
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure: interleaved rounds, seconds of a round."""
+
+    rounds: int = 3
+    seconds: float = 1.5
+
+
+QUICK = Effort(rounds=1, seconds=0.3)
+SIZES = {"small": "1 KB", "large": "140 KB"}
 
 
 def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    options.add_argument("--quick", action="store_true", help="to see that the harness works")
+    print(table(measure(QUICK if options.parse_args().quick else Effort())))
+    return 0
+
+
+def measure(effort: Effort) -> dict[str, Any]:
+    """Run everything; plain values, ready to be written as JSON. A peer that is not to be had is said and left out."""
+    absent: dict[str, str] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         backend = free_port()
         asked = [sys.executable, "-m", "bench.backend", str(backend)]
         stack.enter_context(Server("backend", asked, backend, get("/items/1")))
-        peers = [make(stack, folder, backend) for make in (_toolview, _fastmcp, _contextforge)]
-        print(f"{'':14}{'answer':>8}{'calls/s':>10}{'CPU/call':>12}")
+        peers = [_toolview(stack, folder, backend)]
+        for name, make in (("fastmcp", _fastmcp), ("contextforge", _contextforge)):
+            try:
+                peers.append(make(stack, folder, backend))
+            except (OSError, RuntimeError, subprocess.CalledProcessError) as fault:
+                absent[name] = str(fault)[:300]
         for peer in peers:
             for request in peer.calls.values():
-                _, body = peer.connection.exchange(request)
+                with Connection(peer.port) as connection:
+                    _, body = connection.exchange(request)
                 if b"1915883588174806058" not in body:  # a server that answers wrongly is not measured
                     raise RuntimeError(f"{peer.server.name} does not show the record: {body[:300]!r}")
-        cpu: dict[tuple[str, str], list[float]] = {}
-        rate: dict[tuple[str, str], list[float]] = {}
-        for number in range(ROUNDS + 1):
-            for size in _PATHS:
-                for peer in peers:
-                    before = peer.server.cpu_seconds()
-                    taken = drive(peer.connection, [peer.calls[size]], SECONDS)
-                    if number:  # the first round warms up
-                        spent = (peer.server.cpu_seconds() - before) / len(taken)
-                        cpu.setdefault((peer.server.name, size), []).append(spent)
-                        rate.setdefault((peer.server.name, size), []).append(len(taken) / sum(taken))
+        figures = _interleaved(peers, effort)
+    return {"versions": {peer.server.name: peer.version for peer in peers}, "absent": absent, "figures": figures}
+
+
+def _interleaved(peers: list[Peer], effort: Effort) -> list[dict[str, Any]]:
+    """Rounds in turn, the first of which warms up; medians by size and server."""
+    cpu: dict[tuple[str, str], list[float]] = {}
+    rate: dict[tuple[str, str], list[float]] = {}
+    for number in range(effort.rounds + 1):
         for size in _PATHS:
             for peer in peers:
-                key = peer.server.name, size
-                print(f"{key[0]:14}{size:>8}{median(rate[key]):>10.0f}{median(cpu[key]) * 1e6:>9.0f} µs")
-    return 0
+                before = peer.server.cpu_seconds()
+                with Connection(peer.port) as connection:  # a new one each round: some close what is idle for long
+                    taken = drive(connection, [peer.calls[size]], effort.seconds)
+                if number:
+                    spent = (peer.server.cpu_seconds() - before) / len(taken)
+                    cpu.setdefault((size, peer.server.name), []).append(spent)
+                    rate.setdefault((size, peer.server.name), []).append(len(taken) / sum(taken))
+    return [
+        {
+            "answer": SIZES[size],
+            "server": name,
+            "calls_per_second": median(rate[size, name]),
+            "cpu_seconds_per_call": median(spent),
+            "cpu_of_toolview": median(spent) / median(cpu[size, "toolview"]),
+        }
+        for (size, name), spent in cpu.items()
+    ]
+
+
+def table(measured: dict[str, Any]) -> str:
+    """For people. `of ours`: how many times Toolview's CPU a call takes."""
+    lines = ["; ".join(["tool calls through three gateways, one caller", *measured["versions"].values()])]
+    lines += [f"NOT MEASURED: {name}: {why}" for name, why in measured["absent"].items()]
+    lines.append(f"{'answer':>8}  {'server':14}{'calls/s':>10}{'CPU/call':>12}{'of ours':>10}")
+    lines += [
+        f"{figure['answer']:>8}  {figure['server']:14}{figure['calls_per_second']:>10,.0f}"
+        f"{figure['cpu_seconds_per_call'] * 1e6:>9,.0f} µs{figure['cpu_of_toolview']:>10.1f}"
+        for figure in measured["figures"]
+    ]
+    return "\n".join(lines)
+
+
+_ROW, _WIDE, _LEFT = 18, 400, 180
+
+
+def plot(measured: dict[str, Any]) -> str:
+    """CPU per call, one bar for each server and answer, each answer on a scale of its own."""
+    figures = measured["figures"]
+    height = 40 + _ROW * len(figures)
+    most = {each["answer"]: 0.0 for each in figures}
+    for each in figures:
+        most[each["answer"]] = max(most[each["answer"]], each["cpu_seconds_per_call"])
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDE + 180}" height="{height}">',
+        "<style>text { font: 12px sans-serif }</style>",
+        '<text x="10" y="18">CPU per tool call, shorter is better; each answer has a scale of its own</text>',
+    ]
+    for row, each in enumerate(figures):
+        y, spent = 30 + row * _ROW, each["cpu_seconds_per_call"]
+        said = f"{spent * 1e6:,.0f} µs ({each['cpu_of_toolview']:.1f})"
+        width = spent / most[each["answer"]] * _WIDE
+        colour = "#2b6cb0" if each["server"] == "toolview" else "#8a8f98"
+        parts += [
+            f'<text x="10" y="{y + 12}">{each["answer"]}, {each["server"]}</text>',
+            f'<rect x="{_LEFT}" y="{y}" width="{width:.0f}" height="14" fill="{colour}"/>',
+            f'<text x="{_LEFT + 5 + width:.0f}" y="{y + 12}">{said}</text>',
+        ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _version(python: Path | str, *names: str) -> str:
+    """What a peer's own environment has."""
+    script = f"from importlib.metadata import version as v; print(', '.join(n + ' ' + v(n) for n in {list(names)!r}))"
+    return subprocess.run([python, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _toolview(stack: ExitStack, folder: Path, backend: int) -> Peer:
@@ -83,7 +170,8 @@ def _toolview(stack: ExitStack, folder: Path, backend: int) -> Peer:
     )
     command = [sys.executable, "-m", "gateway", "serve", str(folder / "gateway.yaml")]
     server = stack.enter_context(Server("toolview", command, admin, get("/-/ready")))
-    return Peer(server, stack.enter_context(Connection(tools)), {size: _call("/mcp", size) for size in _PATHS})
+    calls = {size: _call("/mcp", size) for size in _PATHS}
+    return Peer(server, tools, calls, _version(sys.executable, "toolview"))
 
 
 def _fastmcp(stack: ExitStack, folder: Path, backend: int) -> Peer:
@@ -102,12 +190,14 @@ def _fastmcp(stack: ExitStack, folder: Path, backend: int) -> Peer:
     script = str(HERE / "fastmcp_proxy.py")
     command = [str(fastmcp_python()), script, str(port), f"http://127.0.0.1:{backend}", str(folder / "openapi.json")]
     server = stack.enter_context(Server("fastmcp", command, port, post("/mcp", "tools/list", {})))
-    return Peer(server, stack.enter_context(Connection(port)), {size: _call("/mcp", size) for size in _PATHS})
+    calls = {size: _call("/mcp", size) for size in _PATHS}
+    return Peer(server, port, calls, _version(fastmcp_python(), "fastmcp", "mcp"))
 
 
 def _contextforge(stack: ExitStack, folder: Path, backend: int) -> Peer:
     port = free_port()
-    command = [str(own_python(_SCRATCH, _PEER).parent / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port)]
+    python = own_python(_SCRATCH, _PEER)
+    command = [str(python.parent / "mcpgateway"), "--host", "127.0.0.1", "--port", str(port)]
     environment = {
         "DATABASE_URL": f"sqlite:///{folder}/forge.db",
         "MCPGATEWAY_UI_ENABLED": "false",
@@ -131,7 +221,8 @@ def _contextforge(stack: ExitStack, folder: Path, backend: int) -> Peer:
         _asked(port, "/tools", {"tool": {**tool, "input_schema": _INPUT}}, token)
     credential = f"Authorization: Bearer {token}\r\n\r\n".encode()
     calls = {size: _call("/mcp/", size).replace(b"\r\n\r\n", b"\r\n" + credential, 1) for size in _PATHS}
-    return Peer(server, stack.enter_context(Connection(port)), calls)
+    version = _version(python, "mcp-contextforge-gateway")
+    return Peer(server, port, calls, version)
 
 
 def _asked(port: int, path: str, body: Any, token: str | None = None) -> Any:

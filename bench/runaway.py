@@ -1,6 +1,7 @@
 """`python -m bench.runaway`: how long other calls take while projections loop for ever and eat memory, beside without.
 
-Rounds with and without runaways in turn, in one run, over one gateway; each runaway must end in an error at its limit.
+Rounds with and without runaways in turn, in one run, over one gateway; each runaway must end in an error, and some of
+each kind at its limit: where all are refused before they start, nothing was measured.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import quantiles
+from typing import NamedTuple
 
 from bench.driver import Connection, drive, get, post
 from bench.server import Server, free_port
@@ -60,7 +63,7 @@ def main() -> int:
         for name, connection in others.items():
             drive(connection, calls[name], 1.0)
         taken: dict[tuple[str, bool], list[float]] = {(name, on): [] for name in others for on in (False, True)}
-        ended: list[tuple[str, float]] = []
+        ended: list[Ended] = []
         for _ in range(ROUNDS):
             for on in (False, True):
                 with Runaways(port, on) as runaways:
@@ -72,18 +75,44 @@ def main() -> int:
         alone, beside = (quantiles(taken[name, on], n=100)[98] * 1e3 for on in (False, True))
         within &= beside <= BOUND * alone
         print(f"{name:6} p99 {alone:7.2f} ms alone, {beside:7.2f} ms beside runaways, ratio {beside / alone:.2f}")
+    reached = True
     for name in ("loop", "eat"):
-        seconds = [took for what, took in ended if what == name]
-        print(f"{name:6} {len(seconds)} calls, each ended in an error after {max(seconds):.2f} s at most")
-    print(f"within {BOUND:g} times: {'yes' if within else 'no'}")
-    return 0 if within else 1
+        lines, at_limit = told(name, [each for each in ended if each.tool == name])
+        reached &= at_limit
+        print(*lines, sep="\n")
+    print(f"within {BOUND:g} times: {'yes' if within else 'no'}; both ran to their limit: {'yes' if reached else 'no'}")
+    return 0 if within and reached else 1
+
+
+class Ended(NamedTuple):
+    """One call of a tool that runs away."""
+
+    tool: str
+    code: str
+    seconds: float
+
+
+def told(name: str, ended: Sequence[Ended]) -> tuple[list[str], bool]:
+    """Each code with its count and how long it took at most, and whether any call ran to its limit."""
+    lines = []
+    for code in AT_LIMIT, REFUSED:
+        seconds = [each.seconds for each in ended if each.code == code]
+        took = f", after {min(seconds):.2f} to {max(seconds):.2f} s" if seconds else ""
+        lines.append(f"{name:6} {len(seconds):4} ended as {code} ({_MEANING[code]}){took}")
+    return lines, any(each.code == AT_LIMIT for each in ended)
+
+
+#: How a runaway ends that was stopped at its limit of time or memory; and one that found no worker, since the machine
+#: is so busy that it has no time for what ran away before.
+AT_LIMIT, REFUSED = "INTERNAL_SERVER_ERROR", "GATEWAY_OVERLOADED"
+_MEANING = {AT_LIMIT: "it ran to its limit", REFUSED: "it was refused unstarted"}
 
 
 class Runaways:
     """While inside, one caller that loops and one that eats, again and again; `ended` has how long each call took."""
 
     def __init__(self, port: int, on: bool) -> None:
-        self.ended: list[tuple[str, float]] = []
+        self.ended: list[Ended] = []
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(port, name)) for name in ("loop", "eat") if on]
 
@@ -103,10 +132,9 @@ class Runaways:
                 began = time.perf_counter()
                 _, body = connection.exchange(_call(name))
                 code = json.loads(json.loads(body)["result"]["content"][0]["text"])["code"]
-                # the second where the machine is so busy that it finds no time for what ran away before
-                if code not in ("INTERNAL_SERVER_ERROR", "GATEWAY_OVERLOADED"):
+                if code not in (AT_LIMIT, REFUSED):
                     raise RuntimeError(f"a runaway ended as {code}")
-                self.ended.append((name, time.perf_counter() - began))
+                self.ended.append(Ended(name, code, time.perf_counter() - began))
 
 
 def _call(name: str) -> bytes:
