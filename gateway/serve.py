@@ -188,6 +188,8 @@ class Serving:
     async def stop(self, grace: float) -> None:
         """Stop accepting, let what is in flight finish within `grace` seconds, then close everything."""
         until = asyncio.get_running_loop().time() + grace
+        if self._spans is not None:
+            self._spans.flush()  # a second signal does not wait for the end of this
         await self._turns.close()
         await asyncio.gather(self.relays.stop(grace), *(listener.stop(grace) for listener in self._listeners.values()))
         self._doors.keep({})

@@ -115,6 +115,54 @@ def test_a_refusal_shows_no_secret(tmp_path: Path, bad: str) -> None:
         assert secret not in "".join(map(str, refusals))
 
 
+KEY_SET = """
+    version: 1
+    gateway:
+      tools: {{listen: 127.0.0.1:0}}
+      admin: {{listen: 127.0.0.1:0}}
+      log: {{level: debug}}
+      auth: {{jwt: {{jwks: "{jwks}", issuer: "https://issuer.example", audience: api}}}}
+    backends: {{api: {{url: http://127.0.0.1:1}}}}
+    endpoints:
+      read: {{request: GET /read, description: Reads., output: {{type: object}}, tool: {{safety_tier: read}}}}
+"""
+
+
+@pytest.mark.parametrize("answer", [http({"keys": []}), http({"no": "keys"}, status=403), b"no http"])
+async def test_a_key_in_the_url_of_a_key_set_is_shown_to_its_server_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, answer: bytes
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with backend(lambda _: answer) as issuer:
+        text = KEY_SET.format(jwks=f"{issuer.url}/jwks?key=planted-key-set")
+        async with serving(accepted(tmp_path, text)) as served:
+            tools, admin = served.addresses["tools"], served.addresses["admin"]
+            seen = [await fetch(tools, "GET", "/v1/tools", headers="Authorization: Bearer a.b.c\r\n")]
+            paths = ("/-/contract", "/console/state", "/console/tools", "/metrics", "/-/ready")
+            seen += [await fetch(admin, "GET", path) for path in paths]
+            (tmp_path / "gateway.yaml").write_text(text.replace("issuer:", "isuer:"))
+            seen.append(await fetch(admin, "POST", "/-/reload"))
+    assert issuer.received[0].target == "/jwks?key=planted-key-set"
+    assert f"{issuer.url}/jwks?***" in repr(seen)
+    logged = "".join(str(vars(record)) for record in caplog.records)
+    assert "planted" not in repr(seen) + logged + repr(served.gateway.generation.contract)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://planted@issuer.example/jwks",
+        "https://a:planted@issuer.example/jwks?x",
+        "http://issuer.example/?planted",
+    ],
+)
+def test_a_refused_url_of_a_key_set_is_not_repeated(tmp_path: Path, url: str) -> None:
+    refusals = contract_at(tmp_path, KEY_SET.format(jwks=url))
+    assert isinstance(refusals, tuple)
+    assert [refusal.path for refusal in refusals] == ["gateway.auth.jwt.jwks"]
+    assert "planted" not in "".join(map(str, refusals))
+
+
 EVERY_KIND = """
     version: 1
     gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}, log: {{level: debug}}, auth: {{keys: [{{name: ann, sha256: {digest}}}]}}}}

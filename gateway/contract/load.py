@@ -220,8 +220,12 @@ def _shown(root: dict[str, Json]) -> dict[str, Json]:
     shown = dict(root)
     if isinstance(root.get("gateway"), dict):
         gateway = masked(root["gateway"])
-        for key in gateway.get("auth", {}).get("keys", ()):
+        auth = gateway.get("auth") or {}
+        for key in auth.get("keys", ()):
             key["sha256"] = "***"
+        if "jwt" in auth:  # some issuers want a key in the query
+            where, asked, _ = auth["jwt"]["jwks"].partition("?")
+            auth["jwt"]["jwks"] = f"{where}?***" if asked else where
         if "ledger" in gateway:
             gateway["ledger"] = gateway["ledger"].split("://")[0] + "://***"
         shown["gateway"] = gateway

@@ -181,7 +181,7 @@ def _key_set(value: Any, info: ValidationInfo) -> Any:
         return _file(value, info)
     if not _key_set_url(value):
         refuse(Malformed("the URL of a key set starts with `https://`; write it so, or name a file"), value)
-    return value
+    return Secret(value) if "?" in value else value  # some issuers want a key there
 
 
 def _key_set_url(value: str) -> bool:

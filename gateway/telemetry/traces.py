@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("toolview.traces")
 
+#: Milliseconds for what is sent as the end begins.
+_FLUSH = 5000
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 
@@ -106,6 +108,7 @@ class CallSpans:
         self._provider = provider
         self._tracer = provider.get_tracer("toolview", __version__)
         self._api = _Api.imported()
+        self._closed = False
 
     def begin(self, call: Call) -> _Begun:
         """A call begins; until it ends, whatever runs for it is inside its span."""
@@ -171,8 +174,15 @@ class CallSpans:
 
         return traced
 
+    def flush(self) -> None:
+        """Begin to send what has ended so far, beside the caller: whoever is told to end may be cut off any moment."""
+        threading.Thread(target=self._provider.force_flush, args=(_FLUSH,), daemon=True).start()
+
     async def close(self, patience: float) -> None:
-        """Send what is left, for so many seconds at most: a collector that is gone does not hold up the end."""
+        """Send what is left, once, for so many seconds at most: a collector that is gone does not hold up the end."""
+        if self._closed:
+            return
+        self._closed = True
         loop = asyncio.get_running_loop()
         done = asyncio.Event()
 

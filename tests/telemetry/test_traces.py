@@ -292,6 +292,78 @@ async def test_a_served_gateway_sends_its_spans_to_a_collector_before_it_ends(tm
     assert b"toolview" in sent
 
 
+@pytest.mark.parametrize("workers", ["0", "1"])
+async def test_what_has_ended_is_sent_as_the_end_begins_so_that_a_second_signal_loses_no_span(
+    tmp_path: Path, workers: str
+) -> None:
+    arrived, sent, release = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    bodies: list[bytes] = []
+    asked = 0
+
+    async def collect(request: web.BaseRequest) -> web.Response:
+        bodies.append(await request.read())
+        sent.set()
+        return web.Response(body=b"", content_type="application/x-protobuf")
+
+    async def second_hangs(_: Any) -> bytes:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            arrived.set()
+            await release.wait()
+        return http({"rows": [1]})
+
+    collector = web.Server(collect)
+    listening = await asyncio.get_running_loop().create_server(collector, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    async with backend(second_hangs) as api:
+        accepted(tmp_path, CONTRACT.replace("URL", api.url))
+        never = {"OTEL_BSP_SCHEDULE_DELAY": "3600000"}  # nothing is sent by the clock
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", "serve", str(tmp_path / "gateway.yaml"), "--workers", workers),
+            env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "NO_PROXY": "*", **never},
+            stderr=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            tools = await asyncio.wait_for(_tools_address(process), 60)
+            assert (await fetch(tools, "POST", AGENT, b"{}"))[0] == 200
+            hanging = asyncio.create_task(fetch(tools, "POST", AGENT, b"{}"))
+            await asyncio.wait_for(arrived.wait(), 60)
+            process.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(sent.wait(), 60)
+            assert not hanging.done()
+            while process.returncode is None:  # one that comes at once is taken for the first
+                await asyncio.sleep(0.05)
+                with suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.communicate()
+            release.set()
+    await asyncio.gather(hanging, return_exceptions=True)
+    listening.close()
+    await collector.shutdown(1)
+    assert b"execute_tool list_rows" in b"".join(bodies)
+
+
+async def test_the_end_is_sent_once() -> None:
+    class Counted(InMemorySpanExporter):
+        ends = 0
+
+        def shutdown(self) -> None:
+            self.ends += 1
+
+    exporter, provider = Counted(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    spans = traces.CallSpans(provider)
+    spans.flush()
+    await asyncio.gather(spans.close(5), spans.close(5))
+    await spans.close(5)
+    assert exporter.ends == 1
+
+
 async def _tools_address(process: asyncio.subprocess.Process) -> Address:
     assert process.stderr is not None
     while line := await process.stderr.readline():
