@@ -96,7 +96,7 @@ class Gateway:
         generation = generation or self.generation
         send = self._send if generation is self.generation else self._earlier.get(generation, self._send)
         limits = generation.contract.gateway.limits
-        begun = None if self._spans is None else self._spans.begin(call)
+        begun = None if self._spans is None else self._begun(self._spans, call)
         if limits.per_principal is not None and (over := self._over_rate(call, limits.per_principal)) is not None:
             outcome = Outcome(call, _label(call, generation), over)
             self._tell(outcome, generation, begun)
@@ -161,7 +161,18 @@ class Gateway:
                 log.exception("an observer of calls failed")
         run_after(generation.contract.gateway.hooks.after, outcome)
         if self._spans is not None and begun is not None:
-            self._spans.end(begun, outcome)
+            try:
+                self._spans.end(begun, outcome)
+            except Exception:
+                log.exception("the tracing of a call failed")
+
+    def _begun(self, spans: Spans, call: Call) -> Any:
+        """What is followed must not depend on who follows it."""
+        try:
+            return spans.begin(call)
+        except Exception:
+            log.exception("the tracing of a call failed")
+            return None
 
 
 def new_call_id() -> str:

@@ -42,6 +42,8 @@ async def preview(
         return line
     if "help" in line.switches and endpoint is not None:
         return flags_text("preview", tool, endpoint.description, properties, endpoint.input.required, PREVIEW)
+    if line.from_stdin and line.switches.get("answer") == "-":
+        return Misused("stdin can be the arguments or the answer, and not both; put one of them into a file")
     file, status = line.switches.get("answer"), line.switches.get("status")
     example = None if endpoint is None else _example(endpoint)
     arguments = line.arguments

@@ -147,6 +147,7 @@ async def test_what_would_fail_in_a_call_fails_here(tmp_path: Path, tool: str, a
         (["slice", "--answer", "-", "--status", "7"], "--status is an HTTP status"),
         (["slice", "--answer", "-", "--status", "9" * 5000], "--status is an HTTP status"),
         (["slice", "--answer", "-", "stray"], "`stray` is no flag"),
+        (["slice", "--answer", "-", "-"], "stdin can be the arguments or the answer"),
     ],
     ids=lambda given: str(given)[:40],
 )

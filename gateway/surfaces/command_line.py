@@ -35,6 +35,8 @@ class Line:
     switches: dict[str, str] = field(default_factory=dict)
     #: Whether any argument was written, be it an empty `--json '{}'`.
     any_given: bool = False
+    #: Whether stdin was read for them.
+    from_stdin: bool = False
 
 
 def read_line(
@@ -58,7 +60,7 @@ def read_line(
     if line.any_given:
         return Misused("`-` reads all arguments from stdin; leave the others out, or put them there")
     whole = _read_json(stdin.read())
-    return whole if isinstance(whole, Misused) else Line(whole, line.switches, any_given=True)
+    return whole if isinstance(whole, Misused) else Line(whole, line.switches, True, True)
 
 
 def properties_of(contract: Contract, tool: str, surface: str) -> Mapping[str, Any] | None:

@@ -71,7 +71,7 @@ def test_flags_are_read_by_their_argument_s_type(words: list[str], arguments: di
 
 def test_a_dash_reads_json_from_stdin() -> None:
     line = read_line(["-"], PROPERTIES, io.StringIO('{"team": "é"}'), CALL)
-    assert line == Line({"team": "é"}, {}, any_given=True)
+    assert line == Line({"team": "é"}, {}, any_given=True, from_stdin=True)
 
 
 @pytest.mark.parametrize(
