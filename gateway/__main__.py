@@ -160,6 +160,17 @@ def _parser() -> argparse.ArgumentParser:
     lint = command("lint", _lint, "tell what a model needs and the contract does not say; exit 1 where there is any")
     lint.add_argument("--format", choices=["text", "json", "github"], default="text", help="how faults are printed")
     lint.add_argument("--rules", action="store_true", help="print every rule with its reason and repair, and stop")
+    imported = command("import", _import, "write a contract from an OpenAPI or Swagger description of an API")
+    imported.add_argument("kind", choices=["openapi"], help="what FILE is: Swagger 2.0, OpenAPI 3.0 or 3.1")
+    imported.add_argument("file", metavar="FILE", help="the description, JSON or YAML; - for stdin")
+    imported.add_argument("--output", metavar="PATH", help="a file, or a folder for gateway.yaml; else it is printed")
+    imported.add_argument("--force", action="store_true", help="replace what --output already holds")
+    imported.add_argument("--only", action="append", default=[], metavar="OPERATION", help=_ONLY)
+    imported.add_argument("--all", action="store_true", help="offer what writes as tools too, not only what reads")
+    imported.add_argument("--url", metavar="URL", help="where the API is, instead of what the description says")
+    imported.add_argument(
+        "--observe", action="store_true", help="`validate: observe`, for descriptions not to be trusted"
+    )
     command("schema", _schema, "print the JSON Schema of the contract file, for editors")
     contract = os.environ.get("TOOLVIEW_CONFIG", DEFAULT_CONTRACT)
     for added in (serve, stdio, check, tools, snapshot, lint, mock):
@@ -172,6 +183,7 @@ _BEFORE_OR_BEHIND = (
     "These stand before the tool's name. Behind it they are understood too, unless the tool has an argument of that "
     "name: then it is the tool's."
 )
+_ONLY = "take this one alone and offer it as a tool, by operationId or `METHOD /path`; may be given again"
 
 
 def _count(text: str) -> int:
@@ -499,6 +511,25 @@ def _lint(arguments: argparse.Namespace, _: list[str]) -> int:
     if text := FORMATS[arguments.format](found.faults):
         print(text)
     return 1 if found.faults else 0
+
+
+def _import(arguments: argparse.Namespace, _: list[str]) -> int:
+    """Exits 1 where nothing is imported, 2 where what is asked for is not there; what is left out is no failure."""
+    from gateway.authoring.openapi.importing import Choice, Refused, import_openapi
+    from gateway.authoring.openapi.placing import Place, place, put
+
+    where = place(arguments.output, force=arguments.force)
+    if not isinstance(where, Place):
+        return _misused(where.message)
+    choice = Choice(arguments.all, tuple(arguments.only), arguments.url, arguments.observe)
+    imported = import_openapi(arguments.file, sys.stdin.buffer, choice, as_folder=where.is_folder)
+    if isinstance(imported, Refused):
+        return _misused(imported.message) if imported.misused else _said(f"{arguments.file}: {imported.message}")
+    unwritten = put(imported, where, sys.stdout)
+    if unwritten is not None:
+        return _said(unwritten.message)
+    print(*imported.told(arguments.file), sep="\n", file=sys.stderr)
+    return 0
 
 
 def _schema(_: argparse.Namespace, __: list[str]) -> int:

@@ -30,9 +30,7 @@ def _read() -> dict[str, Case]:
 CASES = _read()
 
 #: Cases of work that is still to come, each with the reason. A case that a test shows may not stand here.
-LATER: dict[str, str] = {
-    "CAT-13": "Swagger 2.0 is read by `toolview import`, which comes with the authoring room",
-}
+LATER: dict[str, str] = {}
 
 # `REQ-03` in a comment or a table, `req_03` or `req03` in the name of a test.
 _ID = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted({case[:3] for case in CASES}))})[-_]?([0-9]{{2}})(?![0-9])", re.I)

@@ -75,6 +75,8 @@ def _found(before: Sequence[str], commands: Mapping[str, Sequence[str]], load: L
         return sorted(commands)
     command, words = before[0], before[1:]
     switches = OF_COMMAND.get(command)
+    if before == ["import"]:
+        return ["openapi"]
     if switches is None:
         return [flag for flag in commands.get(command, ()) if flag.startswith("--") and flag not in words]
     own, tool, behind = _parted(words, switches)

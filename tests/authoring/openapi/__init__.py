@@ -1,0 +1,1 @@
+"""What `toolview import openapi` makes of descriptions."""
