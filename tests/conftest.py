@@ -1,6 +1,8 @@
-"""What all tests share: long forms run only when asked for; the cases covered are told at the end."""
+"""What all tests share: long forms run only when asked for, garbage is found, the cases covered are told at the end."""
 
 from __future__ import annotations
+
+import gc
 
 import pytest
 
@@ -18,6 +20,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     long_forms = [item for item in items if item.get_closest_marker("long")]
     config.hook.pytest_deselected(items=long_forms)
     items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests are made of stays to the end, and need not be looked through again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """A command turns the collector off for its own process; here it has to find what the next test leaves unclosed."""
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

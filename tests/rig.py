@@ -79,14 +79,17 @@ HANG = b"hang"
 
 @dataclass
 class Held:
-    """An answer that is kept back until `release` is set; `asked` is set as soon as somebody waits for it."""
+    """Answers that are kept back until `release` is set; each `was_asked` waits for one more who asks."""
 
     content: bytes
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
     release: asyncio.Event = field(default_factory=asyncio.Event)
+    _asked: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+
+    async def was_asked(self) -> None:
+        await self._asked.acquire()
 
     async def __call__(self, _: Received) -> bytes:
-        self.asked.set()
+        self._asked.release()
         await self.release.wait()
         return self.content
 

@@ -16,7 +16,7 @@ import pytest
 
 from gateway.contract.values import Address
 from gateway.serve import Serving
-from tests.rig import Received, accepted, backend, http
+from tests.rig import Held, Received, accepted, backend, http
 from tests.test_serve import agent, exchange, fetch, one_exchange, samples
 
 CONTRACT = """
@@ -138,27 +138,15 @@ async def test_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_call_in_flight_ends_on_the_contract_it_began_with(tmp_path: Path) -> None:
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        arrived.set()
-        await release.wait()
-        writer.write(http(FULL))
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(slow, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with serving(tmp_path, url) as served:
+    held = Held(http(FULL))
+    async with backend(held) as api, serving(tmp_path, api.url) as served:
         call = asyncio.create_task(agent(served.addresses["tools"], "list_people", {}))
-        await arrived.wait()
-        write(tmp_path, url, MARK="b")
+        await held.was_asked()
+        write(tmp_path, api.url, MARK="b")
         assert (await served.reload()).ok
-        release.set()
+        held.release.set()
         assert (await call)[2] == CARD_A
         assert (await agent(served.addresses["tools"], "list_people", {}))[2] == CARD_B
-    server.close()
 
 
 async def test_a_call_that_waited_its_turn_goes_to_the_backend_of_its_own_contract(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ async def test_stopping_finishes_the_call_in_flight(tmp_path: Path) -> None:
         served = Serving(accepted(tmp_path, CONTRACT.replace("VIEW", VIEW).format(url=api.url)))
         assert await served.start() is None
         call = asyncio.create_task(agent(served.addresses["tools"], "list_people", {"team": "core"}))
-        await held.asked.wait()
+        await held.was_asked()
         stopping = asyncio.create_task(served.stop(10))
         held.release.set()
         status, _, body = await call

@@ -63,7 +63,7 @@ class Served:
         found = []
         for child in self.children():
             with suppress(psutil.Error):
-                if any(each.status == "LISTEN" and each.laddr.port == port for each in child.net_connections()):
+                if any(each.status == "LISTEN" and each.laddr.port == port for each in child.net_connections("tcp4")):
                     found.append(child)
         return found
 

@@ -18,7 +18,7 @@ import pytest
 from gateway.contract.values import Address
 from gateway.processes import SAME_SIGNAL, supervisor
 from tests.processes.served import PATIENCE, served
-from tests.rig import Received, backend, http
+from tests.rig import Held, Received, backend, http
 from tests.test_serve import agent, fetch, one_exchange, samples
 
 CONTRACT = """
@@ -266,36 +266,21 @@ async def test_watching_reloads_once_a_file_is_written(tmp_path: Path) -> None:
 
 
 async def test_sigterm_finishes_what_is_in_flight_and_nothing_is_left(tmp_path: Path) -> None:
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        if arrived.is_set():
-            second.set()
-        arrived.set()
-        await release.wait()
-        writer.write(http(FULL))
-        await writer.drain()
-        writer.close()
-
-    second = asyncio.Event()
-    server = await asyncio.start_server(slow, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with served(write(tmp_path, url)) as gateway:
+    held = Held(http(FULL))
+    async with backend(held) as api, served(write(tmp_path, api.url)) as gateway:
         children = gateway.children()
         call = asyncio.create_task(agent(gateway.addresses["tools"], "list_people", {}))
-        await arrived.wait()
+        await held.was_asked()
         exchange = asyncio.create_task(one_exchange(gateway.addresses["passthrough.api"], ASK))
-        await second.wait()
+        await held.was_asked()
         gateway.process.send_signal(signal.SIGTERM)
         while gateway.of("tools") or gateway.of("passthrough.api"):  # noqa: ASYNC110 - only the system knows
             await asyncio.sleep(0.01)
-        release.set()
+        held.release.set()
         assert (await call)[2] == CARD_A
         assert (await exchange).endswith(json.dumps(FULL).encode())
         assert await asyncio.wait_for(gateway.process.wait(), PATIENCE) == 0
         assert not any(child.is_running() for child in children)
-    server.close()
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -304,27 +289,15 @@ async def test_a_signal_to_the_whole_group_and_to_the_command_again_is_one_and_e
     tmp_path: Path, workers: str, number: int
 ) -> None:
     """Ctrl-C reaches every process of a terminal, and `timeout` tells the command and then the group."""
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        arrived.set()
-        await release.wait()
-        writer.write(http(FULL))
-        await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(slow, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with served(write(tmp_path, url), "--workers", workers) as gateway:
+    held = Held(http(FULL))
+    async with backend(held) as api, served(write(tmp_path, api.url), "--workers", workers) as gateway:
         call = asyncio.create_task(agent(gateway.addresses["tools"], "list_people", {}))
-        await arrived.wait()
+        await held.was_asked()
         gateway.process.send_signal(number)
         os.killpg(gateway.process.pid, number)
-        release.set()
+        held.release.set()
         assert (await call)[2] == CARD_A
         assert await asyncio.wait_for(gateway.process.wait(), PATIENCE) == 0
-    server.close()
 
 
 def test_the_supervisor_takes_signals_that_come_together_for_one_and_a_later_one_for_another(
@@ -341,21 +314,15 @@ def test_the_supervisor_takes_signals_that_come_together_for_one_and_a_later_one
 
 
 async def test_a_worker_that_is_told_twice_to_end_has_one_successor(tmp_path: Path) -> None:
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(_: Received) -> bytes:
-        arrived.set()
-        await release.wait()
-        return http(FULL)
-
-    async with backend(slow) as api, served(write(tmp_path, api.url)) as gateway:
+    held = Held(http(FULL))
+    async with backend(held) as api, served(write(tmp_path, api.url)) as gateway:
         (worker,) = await gateway.until("tools", 1)
         call = asyncio.create_task(agent(gateway.addresses["tools"], "list_people", {}))
-        await arrived.wait()
+        await held.was_asked()
         worker.terminate()
         (successor,) = await gateway.until("tools", 1, without=worker)
         worker.terminate()
-        release.set()
+        held.release.set()
         assert (await call)[2] == CARD_A
         await asyncio.to_thread(worker.wait, PATIENCE)
         assert (await agent(gateway.addresses["tools"], "list_people", {}))[2] == CARD_A
