@@ -27,7 +27,7 @@ from tests.rig import accepted
 CONTRACT = """
     version: 1
     gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}
-    backends: {{api: {{url: {url}, limits: {{answer: 64KiB}}}}}}
+    backends: {{api: {{url: {url}, connect_timeout: 60s, limits: {{answer: 64KiB}}}}}}
     endpoints:
       patient: {{request: GET /thing, description: Reads., timeout: 60s, expose: [mcp, agent], output: {output}, tool: {{name: patient}}}}
       hasty: {{request: GET /thing, description: Reads in a hurry., timeout: 300ms, expose: [mcp, agent], output: {output}, tool: {{name: hasty}}}}

@@ -190,7 +190,7 @@ async def test_a_worker_that_is_lost_fails_one_call_and_is_replaced(
 
 @pytest.mark.parametrize("name", ["loops", "blocks"])
 async def test_a_projection_that_outruns_its_limit_is_ended(make: Make, card: Card, name: str) -> None:
-    runner = make(0.2)
+    runner = make(0.2, wait_seconds=AMPLE)
     await runner.start([card(name)])
     fault = await run(runner, card(name))
     assert fault == ProjectionFault(Reason.TIMEOUT, "it did not return within 0.2 seconds")
@@ -419,7 +419,7 @@ async def test_jmespath_ends_alike_here_and_in_a_worker(
 
 
 async def test_an_expression_that_explodes_is_ended(make: Make, card: Card) -> None:
-    runner = make(0.2)
+    runner = make(0.2, wait_seconds=AMPLE)
     projection = compile_jmespath("full" + " | [@, @][]" * 60)
     assert isinstance(projection, Projection)
     fault = await run(runner, projection, [1])
