@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import random
 import re
@@ -16,8 +17,9 @@ from gateway.serve import Serving
 from gateway.surfaces.http import Routes
 from gateway.surfaces.openapi.http import description
 from tests.demo.test_run import demo, get
-from tests.rig import accepted
+from tests.rig import accepted, backend, http
 from tests.surfaces.openapi import scan
+from tests.surfaces.tokens import AUDIENCE, ISSUER, key_set, token
 from tests.test_serve import fetch, serving
 
 CONTRACT = """
@@ -32,6 +34,26 @@ CONTRACT = """
 KEYED = CONTRACT.replace("AND", ", scopes: [ops]").replace(
     "    backends:", f"      auth: {{keys: [{{name: agent, sha256: {'0' * 64}}}]}}\n    backends:"
 )
+GUARDED = """
+    version: 1
+    gateway:
+      tools: {listen: 127.0.0.1:0}
+      admin: {listen: 127.0.0.1:0, scopes: [ops]}
+      auth:
+        keys: [{name: agent, sha256: DIGEST, scopes: [read]}]
+        jwt: {jwks: keys.json, issuer: ISSUER, audience: AUDIENCE}
+        oauth: {resource: AUDIENCE, authorization_servers: [ISSUER]}
+    backends: {api: {url: URL}}
+    endpoints:
+      list_people:
+        request: GET /read
+        description: Reads.
+        input: {properties: {team: {type: string}}, additionalProperties: true}
+        output: {type: object}
+        scopes: [read]
+        tool: {safety_tier: read}
+      write: {request: POST /write, description: Writes., scopes: [write], tool: {safety_tier: write}}
+""".replace("ISSUER", ISSUER).replace("AUDIENCE", AUDIENCE)
 LISTENERS = ("tools", "admin")
 #: What an answer is held against; on the pass-through the requests are the backend's to judge.
 OF_ANSWERS = (
@@ -90,6 +112,39 @@ async def test_a_scan_of_what_every_listener_says_of_itself_finds_no_other_answe
 @pytest.mark.long
 async def test_a_long_scan_finds_none_either(tmp_path: Path) -> None:
     await scanned(tmp_path, behind=EVERY_CORNER, examples=200, seed=random.randrange(2**32))
+
+
+async def test_a_scan_of_a_gateway_that_asks_who_speaks_finds_none_either(tmp_path: Path) -> None:
+    await scanned_with_keys(tmp_path, speakers=1, phases="examples,fuzzing", examples=1, seed=None)
+
+
+@pytest.mark.long
+async def test_nor_does_a_long_scan_of_it(tmp_path: Path) -> None:
+    await scanned_with_keys(tmp_path, speakers=4, phases=EVERY_CORNER, examples=100, seed=random.randrange(2**32))
+
+
+async def scanned_with_keys(folder: Path, *, speakers: int, phases: str, examples: int, seed: int | None) -> None:
+    """By a static key, by a signed token, and by one that lacks a scope; OAuth's metadata answers 200."""
+    (folder / "keys.json").write_bytes(key_set("ec-1"))
+    text = GUARDED.replace("DIGEST", hashlib.sha256(b"k").hexdigest())
+    async with backend(http({"read": 1})) as api, serving(accepted(folder, text.replace("URL", api.url))) as gateway:
+        tools, admin = (gateway.addresses[name] for name in LISTENERS)
+        all_of_them = [(tools, token()), (admin, token(scope="ops")), (tools, "k"), (admin, token(scope="none"))]
+        runs = []
+        for number, (address, key) in enumerate(all_of_them[:speakers]):
+            home = folder / str(number)
+            home.mkdir()
+            url = f"http://{address}/openapi.json"
+            if number == 3:  # who may not read the document of this listener has it from a file
+                url = str(home / "openapi.json")
+                (home / "openapi.json").write_bytes(description("admin"))
+            runs.append(scan(url, OF_ALL, phases, examples=examples, seed=seed, folder=home, key=key, at=str(address)))
+        for (address, key), (status, told) in zip(all_of_them, await asyncio.gather(*runs), strict=False):
+            assert status == 0, f"{address} {key[:4]}\n{told}"
+        metadata = await fetch(tools, "GET", "/.well-known/oauth-protected-resource")
+        metrics = (await fetch(admin, "GET", "/metrics", headers=f"Authorization: Bearer {token(scope='ops')}\r\n"))[2]
+    assert (metadata[0], json.loads(metadata[2])["resource"]) == (200, AUDIENCE)
+    assert b'tool_calls_total{code="ok",surface="mcp",tool="list_people"}' in metrics
 
 
 async def scanned(folder: Path, *, behind: str, examples: int, seed: int | None) -> None:
