@@ -20,7 +20,7 @@ from tests.test_serve import samples
 CONTRACT = """
 version: 1
 gateway: {{tools: {{listen: 127.0.0.1:0}}, admin: {{listen: 127.0.0.1:0}}}}
-backends: {{api: {{url: {url}}}}}
+backends: {{api: {{url: {url}, connect_timeout: 60s}}}}
 endpoints:
   read:
     request: GET /{{how}}/{{id}}
@@ -93,7 +93,9 @@ class Behind(asyncio.Protocol):
 class Caller:
     """One client of one surface."""
 
-    def __init__(self, address: Address, surface: str, hanging: dict[str, Hanging], told: Counter[tuple[str, str]]):
+    def __init__(
+        self, address: Address, surface: str, hanging: dict[str, Hanging], told: Counter[tuple[str, str]]
+    ) -> None:
         self.address, self.surface, self.hanging, self.told = address, surface, hanging, told
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
@@ -186,6 +188,7 @@ def _descriptors(worker: psutil.Process) -> int:
     return len(os.listdir(f"/proc/{worker.pid}/fd"))
 
 
+# The long form takes minutes: pytest --long -o faulthandler_timeout=1800 tests/test_many_calls.py
 @pytest.mark.parametrize("calls", [600, pytest.param(100_000, marks=pytest.mark.long)])
 async def test_many_calls_add_up_and_leave_nothing(calls: int, tmp_path: Path) -> None:
     told: Counter[tuple[str, str]] = Counter()
