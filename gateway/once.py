@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
-from gateway.backend.client import BackendClient
 from gateway.backend.destination import shown
 from gateway.backend.exchange import Request
 from gateway.backend.request import Unsendable
@@ -18,12 +17,12 @@ from gateway.call.outcome import Call, Outcome
 from gateway.call.run import Prepared, headers_of, prepare
 from gateway.contract.model import Contract
 from gateway.contract.secrets import Secret
-from gateway.gateway import Gateway, Observer, new_call_id
+from gateway.gateway import Observer, new_call_id
 from gateway.generation import Generation, index
-from gateway.projection.runner import ProjectionRunner
 from gateway.surfaces.cli import SURFACE, flags_text, output_of, tell_waiting
 from gateway.surfaces.command_line import Misused, read_line
 from gateway.surfaces.switches import CALL
+from gateway.unlistened import unlistened
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,13 @@ async def call_once(
     if "dry-run" in line.switches:
         unsent = _unsent(prepare(call, generation), generation)
         return (_from_here(unsent, generation), None) if isinstance(unsent, Outcome) else unsent
-    client = BackendClient(contract.backends.values())
-    projections = ProjectionRunner(contract.gateway.limits.projection)
-    await client.start()
-    waiting = asyncio.create_task(tell_waiting(tool, streams.stderr))
-    try:
-        gateway = Gateway(generation, client.send, projections, observers)
-        return _from_here(await gateway.run(call, generation), generation), output
-    finally:
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        await projections.close()
-        await client.close()
+    async with unlistened(generation, *observers, hire=False) as gateway:
+        waiting = asyncio.create_task(tell_waiting(tool, streams.stderr))
+        try:
+            return _from_here(await gateway.run(call, generation), generation), output
+        finally:
+            waiting.cancel()
+            await asyncio.wait([waiting])
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.backend.client import BackendClient
 from gateway.call.outcome import Call, Outcome
 from gateway.contract.load import load
 from gateway.contract.model import Contract
 from gateway.contract.refusal import Refusal
 from gateway.gateway import Gateway, Observer
 from gateway.generation import index
-from gateway.projection.runner import ProjectionRunner
+from gateway.unlistened import unlistened
 
 
 @dataclass(frozen=True)
@@ -158,14 +157,5 @@ class Running:
 async def running(contract: Contract, *observers: Observer, trace: bool = False) -> AsyncIterator[Running]:
     """A gateway on a contract, with its real client and projection workers."""
     outcomes: list[Outcome] = []
-    generation = index(contract)
-    client = BackendClient(contract.backends.values())
-    projections = ProjectionRunner(contract.gateway.limits.projection)
-    await client.start()
-    await projections.start(generation.projections())
-    try:
-        gateway = Gateway(generation, client.send, projections, (outcomes.append, *observers), trace=trace)
+    async with unlistened(index(contract), outcomes.append, *observers, trace=trace) as gateway:
         yield Running(gateway, outcomes)
-    finally:
-        await projections.close()
-        await client.close()

@@ -43,6 +43,7 @@ ROOMS = {
     "gateway.processes.relay": 3,
     "gateway.processes.tools": 9,
     "gateway.watch": 5,
+    "gateway.unlistened": 7,
     "gateway.surfaces": 7,
     "gateway.authoring": 7,
     "gateway.demo": 0,
