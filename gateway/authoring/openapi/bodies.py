@@ -117,11 +117,15 @@ def _field_rule(making: Making, parameter: Parameter, body: Body) -> dict[str, J
     None where it has no spelling."""
     types = making.translator.types(parameter.schema)
     if body.kind == "multipart":
+        if types == {"array"} and (parameter.explode is False or parameter.style not in (None, "form")):
+            making.note(parameter.at, f"the list `{parameter.name}` is sent as a part for each item")
         return {"encode": "json"} if parameter.as_json and types != {"object"} else {}
     if parameter.style == "deepObject":
         return {"style": "deepObject"} if not types or "object" in types else None
     inner = making.translator.types(making.translator.items(parameter.schema))
     nested = types == {"array"} and inner and inner <= {"object", "array"}
+    if nested:
+        making.note(parameter.at, f"the list `{parameter.name}` is sent as one JSON text")
     if parameter.as_json or types == {"object"} or nested:
         return {"encode": "json"}
     if types == {"array"}:

@@ -103,7 +103,7 @@ class Description:
                 self.notes.add(start.place, f"{target}; this is left out")
                 return None
             found = target
-        self.notes.add(start.place, "its `$ref` leads back to itself; this is left out")
+        self.notes.add(start.place, f"its `$ref` leads back to itself, or over {_MOST_STEPS} others; this is left out")
         return None
 
     def file(self, name: str) -> Node:

@@ -42,7 +42,7 @@ class Content:
     opened: set[str] = field(default_factory=set)
 
     def is_tool(self, drafted: Drafted) -> bool:
-        return drafted.kind not in HTTP_ONLY and (drafted.reads or self.all_tools)
+        return drafted.kind not in HTTP_ONLY and (drafted.operation.method == "GET" or self.all_tools)
 
     def document(self) -> Commented:
         title = f"{self.api.title} {self.api.version}".strip() or "an API without a title"
@@ -99,7 +99,8 @@ class Content:
             endpoint["title"] = drafted.title
         endpoint["expose"] = ["http", "mcp", "agent", "cli"] if is_tool else ["http"]
         if not is_tool and drafted.kind not in HTTP_ONLY:
-            endpoint.behind["expose"] = "no tool, since it writes: [http, mcp, agent, cli] makes it one"
+            why = "answers nothing" if drafted.reads else "writes"
+            endpoint.behind["expose"] = f"no tool, since it {why}: [http, mcp, agent, cli] makes it one"
         if drafted.kind != "json":
             endpoint["kind"] = drafted.kind
         if drafted.input:

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import BinaryIO
 
@@ -121,8 +121,8 @@ def _read(description: Description) -> Api | Refused:
 class _Importing:
     api: Api
     choice: Choice
-    #: The contract once more as text, to find what a line of it belongs to.
-    text: str = ""
+    #: What each line of the contract belongs to.
+    owners: list[tuple[str, str] | None] = field(default_factory=list)
 
     @property
     def description(self) -> Description:
@@ -207,8 +207,9 @@ class _Importing:
     def _load(self, content: Content) -> tuple[Refusal, ...]:
         with tempfile.TemporaryDirectory(prefix="toolview-") as folder:
             file = FilePath(folder) / "gateway.yaml"
-            self.text = write_yaml(content.document())
-            file.write_text(self.text, encoding="utf-8")
+            text = write_yaml(content.document())
+            self.owners = _owners(text)
+            file.write_text(text, encoding="utf-8")
             loaded = load(file, {})
             if isinstance(loaded, Contract):
                 for warning in loaded.warnings:
@@ -218,13 +219,7 @@ class _Importing:
 
     def _owner(self, refusal: Refusal) -> tuple[str, str] | None:
         """The section and the entry that a line of the contract belongs to."""
-        section = entry = ""
-        for line in self.text.split("\n")[: refusal.line]:
-            if found := re.fullmatch(r"(\S[^:]*):.*", line):
-                section, entry = found[1], ""
-            elif found := re.fullmatch(r'  (?:"((?:[^"\\]|\\.)*)"|([^\s#"][^:]*)):.*', line):
-                entry = found[1] or found[2]
-        return (section, entry) if entry else None
+        return self.owners[refusal.line - 1] if refusal.line <= len(self.owners) else None
 
     def _mend(self, content: Content, refusal: Refusal) -> bool:
         owner = self._owner(refusal)
@@ -270,3 +265,16 @@ class _Importing:
 
 
 _MOST_LOADS = 12
+
+
+def _owners(text: str) -> list[tuple[str, str] | None]:
+    """The section and the entry of each line: what stands at the root, and two spaces in."""
+    owners: list[tuple[str, str] | None] = []
+    section = entry = ""
+    for line in text.split("\n"):
+        if found := re.fullmatch(r"([a-z]+):.*", line):
+            section, entry = found[1], ""
+        elif found := re.fullmatch(r"  ([^\s#:]+):.*", line):
+            entry = found[1]
+        owners.append((section, entry) if entry else None)
+    return owners

@@ -87,6 +87,8 @@ def test_what_reads_is_a_tool_and_what_writes_is_one_where_it_is_chosen(tmp_path
         assert found == tools[word]
     text = made(tmp_path, described, Choice()).imported.contract
     assert text.count("expose: [http] # no tool, since it writes: [http, mcp, agent, cli] makes it one") == 2
+    text = made(tmp_path, several(head={}), Choice()).imported.contract
+    assert "expose: [http] # no tool, since it answers nothing: [http, mcp, agent, cli] makes it one" in text
 
 
 def test_an_operation_that_is_not_there_is_a_slip_of_the_caller(tmp_path: Path) -> None:
