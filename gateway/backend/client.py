@@ -118,7 +118,7 @@ class BackendClient:
         try:
             answer = await self._answer(exchange)
         finally:
-            destination.guard.leave(answer, time.monotonic())
+            destination.guard.leave(answer, time.monotonic(), began)
         return answer
 
     async def _answer(self, exchange: _Exchange) -> Answer | NoAnswer:

@@ -24,7 +24,8 @@ class Guard:
         self._failed = 0
         #: Calls in flight, and when the breaker lets the next call try: 0 while it is closed.
         self._cells: MutableSequence[float] = [0.0, 0.0]
-        self._trying = False
+        #: When the one call began that finds out whether an open breaker may close.
+        self._trying: float | None = None
 
     @property
     def in_flight(self) -> int:
@@ -40,20 +41,21 @@ class Guard:
     def enter(self, now: float) -> str | None:
         """None where the call may go on, else why it may not; `leave` is then not called."""
         if self._cells[1]:
-            if self._trying or now < self._cells[1]:
+            if self._trying is not None or now < self._cells[1]:
                 return "the breaker is open"
             if self._full():
                 return "too many calls in flight"
-            self._trying = True
+            self._trying = now
         elif self._full():
             return "too many calls in flight"
         self._cells[0] += 1
         return None
 
-    def leave(self, answer: Answer | NoAnswer | None, now: float) -> None:
-        """Take note of how the call ended; None is a call that was cancelled, which says nothing of the backend."""
+    def leave(self, answer: Answer | NoAnswer | None, now: float, began: float) -> None:
+        """Take note of how the call that `began` then ended; None is one that was cancelled, which says nothing."""
         self._cells[0] -= 1
-        self._trying = False
+        if began == self._trying:  # one that is under way since before the breaker opened lets no second one try
+            self._trying = None
         if self._failures is None or answer is None:
             return
         if not _failed(answer):

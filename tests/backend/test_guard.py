@@ -14,7 +14,7 @@ DEAD = NoAnswer(Silence.UNREACHABLE)
 def run(guard: Guard, answer: Answer | NoAnswer | None, now: float) -> str | None:
     refused = guard.enter(now)
     if refused is None:
-        guard.leave(answer, now)
+        guard.leave(answer, now, now)
     return refused
 
 
@@ -31,7 +31,7 @@ def test_calls_in_flight_are_bounded_and_places_come_free() -> None:
     assert guard.enter(0) is None
     assert guard.enter(0) is None
     assert guard.enter(0) == "too many calls in flight"
-    guard.leave(None, 0)
+    guard.leave(None, 0, 0)
     assert guard.enter(0) is None
 
 
@@ -47,10 +47,21 @@ def test_failures_in_a_row_open_the_breaker_and_one_call_tries_again_after_the_r
     assert guard.state(10) is BreakerState.HALF_OPEN
     assert guard.enter(10) is None
     assert guard.enter(10) == "the breaker is open"
-    guard.leave(DEAD, 11)
+    guard.leave(DEAD, 11, 10)
     assert run(guard, WELL, 20.9) == "the breaker is open"
     assert run(guard, WELL, 21) is None
     assert guard.state(21) is BreakerState.CLOSED
+
+
+def test_a_call_from_before_the_breaker_opened_lets_no_second_one_try() -> None:
+    guard = Guard(failures=1, reset=10)
+    assert guard.enter(0) is None  # it takes long
+    assert run(guard, DEAD, 1) is None
+    assert guard.enter(11) is None
+    guard.leave(None, 12, 0)
+    assert guard.enter(12) == "the breaker is open", "the one that tries is under way"
+    guard.leave(WELL, 13, 11)
+    assert guard.enter(13) is None
 
 
 def test_a_cancelled_try_says_nothing_and_leaves_the_place_to_the_next() -> None:
