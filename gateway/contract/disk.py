@@ -30,11 +30,12 @@ class Disk:
         return cls(marshal.loads(text))  # noqa: S302 - written by a process of this gateway, where nobody else can write
 
     def keep(self) -> int | None:
-        """Put what was told into an anonymous file, and forget it; None where the system has no such files."""
+        """Put what was told into an anonymous file, and forget it; None where there can be no such file."""
         told, self._told = self._told, {}
-        if not hasattr(os, "memfd_create"):
+        try:
+            number = os.memfd_create("toolview-contract")
+        except (AttributeError, OSError):  # another system than Linux; no descriptor is left
             return None
-        number = os.memfd_create("toolview-contract")
         with open(number, "wb", closefd=False) as opened:
             opened.write(marshal.dumps(told))
         return number

@@ -27,6 +27,14 @@ class Channel:
         self._begun = b""
         #: Descriptors that came and belong to a message that is not whole yet.
         self._handed: list[int] = []
+        #: Kept back so that what is handed finds room where clients have taken all descriptors but these.
+        self._spare: list[int] = []
+        self._spares = 0
+
+    def reserve(self, count: int = 16) -> None:
+        """Keep so many descriptors back for what is handed over."""
+        self._spares = count
+        self._refill()
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -55,22 +63,32 @@ class Channel:
 
         `kept` is the descriptor of a file, for whoever reads the message to close; None where none was handed.
         """
+        while self._spare:
+            os.close(self._spare.pop())
         try:
-            data, numbers, _, _ = socket.recv_fds(self._sock, 1 << 16, _MOST_SOCKETS)
+            data, numbers, flags, _ = socket.recv_fds(self._sock, 1 << 16, _MOST_SOCKETS)
         except (BlockingIOError, InterruptedError, TimeoutError):
             return []
         except OSError:
             return None
         self._handed += numbers
-        if not data:
+        self._refill()
+        if not data or flags & socket.MSG_CTRUNC:  # what it should have is lost: another one will do better
             return None
         *whole, self._begun = (self._begun + data).split(b"\n")
         return [self._read(line) for line in whole]
 
     def close(self) -> None:
         self._sock.close()
-        for number in self._handed:
+        for number in (*self._handed, *self._spare):
             os.close(number)
+
+    def _refill(self) -> None:
+        try:
+            while len(self._spare) < self._spares:
+                self._spare.append(os.dup(self._sock.fileno()))
+        except OSError:  # as many as there are
+            return
 
     def _read(self, line: bytes) -> Message:
         message: Message = json.loads(line)

@@ -240,6 +240,7 @@ class Supervisor:
             for child in self._children:
                 child.channel.close()
             self._doors.keep({})
+            channel.reserve()
             code = self._work[kind](channel, self._tallies, part, self._kept)
             sys.stdout.flush()
             sys.stderr.flush()
