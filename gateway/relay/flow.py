@@ -8,6 +8,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from gateway.relay.gate import Gate, Refused
@@ -20,8 +21,9 @@ WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLW
 HELD = 262144
 #: The same, once its reader has been slow: large pieces only help where they go straight through.
 HELD_FOR_THE_SLOW = 65536
-#: What is asked for where little comes: a piece of this size tells that more is waiting.
-LITTLE = 32768
+#: What is asked for where little comes, and where more has come than that: a piece as large as was asked for tells that
+#: more is waiting. To ask for less costs less, since what is asked for is set aside before any of it comes.
+LITTLE, MORE = 4096, 32768
 
 
 class Unread:
@@ -77,8 +79,8 @@ class Flow:
     __slots__ = (
         "_buffer",
         "_catch_up",
+        "_full",
         "_loop",
-        "_much",
         "_on_readable",
         "_ready",
         "_receive",
@@ -114,10 +116,10 @@ class Flow:
         #: The source said that nothing more will come, or nothing more is wanted.
         self.ended = False
         self._tell = tell
-        self._receive = source.recv
+        self._receive: Callable[[], Piece] = partial(source.recv, LITTLE)
         self._send = sink.send
-        #: The last piece was as large as it could be.
-        self._much = False
+        #: A piece of this size tells that more is waiting.
+        self._full = LITTLE
         self._loop = means.loop
         self._ready = means.ready
         self._buffer = means.buffer
@@ -183,25 +185,31 @@ class Flow:
 
     def _readable(self) -> None:
         """Every byte comes by here: a small piece is cheapest as bytes of its own, a large one in the shared buffer."""
-        data: Piece
         try:
-            if self._much:
-                data = self._buffer[: self.source.recv_into(self._buffer)]
-                self._much = len(data) >= LITTLE
-            else:
-                data = self._receive(LITTLE)
-                self._much = len(data) == LITTLE
+            data = self._receive()
         except WOULD_BLOCK:
             return
         except OSError as fault:
             self.owner.source_broke(self, fault)
             return
+        if len(data) >= self._full:
+            self._ask_for_more(len(data))
         if data:
             self.accept(data)
         else:
             self.ended = True
             self.pause()
             self.owner.source_ended(self)
+
+    def _receive_much(self) -> memoryview:
+        return self._buffer[: self.source.recv_into(self._buffer)]
+
+    def _ask_for_more(self, size: int) -> None:
+        """More is waiting than was asked for; what comes in the shared buffer is looked at each time."""
+        if self._full == LITTLE or (self._full == 0 and size < MORE):
+            self._receive, self._full = partial(self.source.recv, MORE), MORE
+        else:
+            self._receive, self._full = self._receive_much, 0
 
     def _readable_tls(self) -> None:
         while self.reading:

@@ -26,28 +26,33 @@ _PIECE = 2048
 _LINE_ENDS = (b"\r\n", b"\n")
 #: An empty line, whatever its line end: RFC 9112 §2.2 lets a reader take LF alone.
 _HEAD_END = re.compile(rb"\n\r?\n")
-#: The lines that settle where a message ends: its empty line (group 1), a length (group 2), what wants a closer look.
-_SETTLING = re.compile(
-    rb"\n(?:(\r?\n)|content-length:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)|content-length:|transfer-encoding:)",
-    re.IGNORECASE,
+#: Lines of a head that say nothing of where its message ends; those that may, and an empty line, end the run.
+_OTHER_LINES = (
+    rb"(?:[^\r\nCcTt][^\n]*+\n"
+    rb"|[Cc](?![Oo][Nn][Tt][Ee][Nn][Tt]-[Ll][Ee])[^\n]*+\n"
+    rb"|[Tt](?![Rr][Aa][Nn][Ss])[^\n]*+\n)*+"
 )
-_EMPTY_LINE, _LENGTH_LINE = 1, 2
-_VERSIONS = (b"HTTP/1.1\r\n", b"HTTP/1.0\r\n")
+#: The usual head of a request without a body: method, target.
+_USUAL_REQUEST = re.compile(rb"([A-Z]++) ([^ \n]++) HTTP/1\.[01]\r\n" + _OTHER_LINES + rb"\r\n")
+#: The usual head of an answer with a length: status, length.
+_USUAL_ANSWER = re.compile(
+    rb"HTTP/1\.[01] ([2-5][0-9][0-9])[^\n]*+\n"
+    + _OTHER_LINES
+    + rb"[Cc][Oo][Nn][Tt][Ee][Nn][Tt]-[Ll][Ee][Nn][Gg][Tt][Hh]:[ \t]*+([0-9]{1,18}+)[ \t]*+\r?\n"
+    + _OTHER_LINES
+    + rb"\r\n"
+)
 
 #: A caller can never make a label value: any other method is `other`.
+_OTHER = "other"
 _METHODS = {
     name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 }
 
 
-#: Answers whose head says how long they are: to these methods, and with these beginnings.
-_ASKS_FOR_A_BODY = frozenset(_METHODS) - {b"HEAD", b"CONNECT"}
-_CARRIES_A_BODY = {
-    b"HTTP/1.%d %d" % (minor, status): status
-    for minor in (0, 1)
-    for status in range(200, 600)
-    if status not in (204, 304)
-}
+#: Answers whose head does not say what follows it: to these methods, and with a status that is not here.
+_ASKS_FOR_NO_BODY = frozenset({"HEAD", "CONNECT"})
+_CARRIES_A_BODY = {b"%d" % status: status for status in range(200, 600) if status not in (204, 304)}
 
 
 class Observer(Protocol):
@@ -60,7 +65,7 @@ class Observer(Protocol):
     def relayed(self, direction: Direction, count: int) -> None:
         """So many more bytes were taken over: `in` from the client, `out` from the backend. Told now and then."""
 
-    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
+    def exchange(self, method: str, status: int, target: bytes, sizes: tuple[int, int], seconds: float) -> None:
         """One request and its answer are over. `status` 0: no answer came. `sizes`: bytes of request and answer."""
 
     def cut(self, method: str, status: int) -> None:
@@ -79,15 +84,15 @@ class Silent:
 
     def relayed(self, direction: Direction, count: int) -> None: ...
 
-    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None: ...
+    def exchange(self, method: str, status: int, target: bytes, sizes: tuple[int, int], seconds: float) -> None: ...
 
     def cut(self, method: str, status: int) -> None: ...
 
     def opaque(self) -> None: ...
 
 
-#: One request on its way to an answer: method, target, size, and when it began. A tuple costs least to make.
-_Exchange = tuple[bytes, bytes, int, float]
+#: One request on its way to an answer: method's name, target, size, and when it began. A tuple costs least to make.
+_Exchange = tuple[str, bytes, int, float]
 
 
 class Watch:
@@ -116,8 +121,8 @@ class Watch:
         return self.requests.heads > 0 or self.is_opaque
 
     @property
-    def oldest_method(self) -> bytes:
-        return self.waiting[0][0] if self.waiting else b""
+    def oldest_method(self) -> str:
+        return self.waiting[0][0] if self.waiting else ""
 
     @property
     def answer_begun(self) -> bool:
@@ -132,7 +137,7 @@ class Watch:
 
     def refused(self, method: bytes, target: bytes, status: int) -> None:
         """The relay answered a request that was not sent on."""
-        self.report((method, target, 0, monotonic()), status, 0)
+        self.report((_name(method), target, 0, monotonic()), status, 0)
 
     def spoken(self, status: int) -> None:
         """The relay answered in the backend's place."""
@@ -152,7 +157,7 @@ class Watch:
         while self.waiting:
             exchange = self.waiting.popleft()
             self.report(exchange, status, size)
-            self.observer.cut(_METHODS.get(exchange[0], "other"), status)
+            self.observer.cut(exchange[0], status)
             status = size = 0  # only the oldest can have a part of its answer
 
     def give_up(self) -> None:
@@ -166,13 +171,11 @@ class Watch:
 
     def report(self, exchange: _Exchange, status: int, answer_bytes: int) -> None:
         method, target, request_bytes, began = exchange
-        self.observer.exchange(
-            _METHODS.get(method, "other"),
-            status,
-            target.decode("latin-1"),
-            (request_bytes, answer_bytes),
-            monotonic() - began,
-        )
+        self.observer.exchange(method, status, target, (request_bytes, answer_bytes), monotonic() - began)
+
+
+def _name(method: bytes) -> str:
+    return _METHODS.get(method, _OTHER)
 
 
 # What a direction is in the middle of; nothing of a message has come at a boundary.
@@ -339,17 +342,14 @@ class Requests(_Messages):
         if self._state or size > _PIECE:
             super().take(view)
             return
-        data = view if type(view) is bytes else bytes(view)
-        line = data.split(b" ", 2)
-        # 10 is LF; to ask bytes for a number costs a tenth of asking them for bytes.
-        if len(line) == 3 and line[2].startswith(_VERSIONS) and line[0] in _METHODS and 10 not in line[1]:
-            found = _SETTLING.search(data)
-            if found and found.end() == size and found.lastindex == _EMPTY_LINE:
-                self.heads += 1
-                self._counted = size
-                self._watch.asked((line[0], line[1], size, monotonic()))
-                return
-        super().take(data)
+        found = _USUAL_REQUEST.fullmatch(view)
+        if found:
+            method, target = found.groups()
+            self.heads += 1
+            self._counted = size
+            self._watch.asked((_METHODS.get(method, _OTHER), target, size, monotonic()))
+            return
+        super().take(view)
 
     def _begin(self, head: bytes) -> None:
         method, _, rest = head[: head.find(b"\n")].partition(b" ")
@@ -357,7 +357,7 @@ class Requests(_Messages):
         if not version.startswith(b"HTTP/1."):
             self._watch.give_up()
             return
-        self._watch.asked((method, target, self._counted, monotonic()))
+        self._watch.asked((_name(method), target, self._counted, monotonic()))
         if not self._watch.is_opaque:
             self._follow_body(head.lower())  # without a length a request has no body, and the next head comes
 
@@ -383,28 +383,25 @@ class Answers(_Messages):
     def take(self, view: Piece) -> None:
         """Most pieces are one head with a length and its body, or the body's beginning: see `Requests.take`."""
         waiting = self._watch.waiting
-        if self._state or not waiting or waiting[0][0] not in _ASKS_FOR_A_BODY:
+        if self._state or not waiting or waiting[0][0] in _ASKS_FOR_NO_BODY:
             super().take(view)
             return
-        size = len(view)
-        head = bytes(view if size <= _PIECE else view[:_PIECE])
-        status = _CARRIES_A_BODY.get(head[:12])
-        if status:
-            length = _SETTLING.search(head)
-            if length and length.lastindex == _LENGTH_LINE:
-                end = _SETTLING.search(head, length.end())
-                if end and end.lastindex == _EMPTY_LINE:
-                    whole = end.end() + int(length[2])
-                    if size <= whole:
-                        self.heads += 1
-                        self._status = status
-                        self._counted = whole
-                        if size == whole:
-                            self._watch.report(waiting.popleft(), status, whole)
-                        else:
-                            self._skip = whole - size
-                            self._state = _LENGTH
-                        return
+        found = _USUAL_ANSWER.match(view)
+        if found:
+            size = len(view)
+            digits, length = found.groups()
+            status = _CARRIES_A_BODY.get(digits)
+            whole = found.end() + int(length)
+            if status and size <= whole:
+                self.heads += 1
+                self._status = status
+                self._counted = whole
+                if size == whole:
+                    self._watch.report(waiting.popleft(), status, whole)
+                else:
+                    self._skip = whole - size
+                    self._state = _LENGTH
+                return
         super().take(view)
 
     def _begin(self, head: bytes) -> None:
@@ -418,11 +415,11 @@ class Answers(_Messages):
         if 100 <= status < 200 and status != 101:
             return  # an interim answer: the next head belongs to the same request
         self._status = status
-        if status == 101 or (method == b"CONNECT" and 200 <= status < 300):
+        if status == 101 or (method == "CONNECT" and 200 <= status < 300):
             self._watch.upgraded = True
             self.over()
             self._watch.give_up()
-        elif method == b"HEAD" or status == 204 or status == 304:
+        elif method == "HEAD" or status == 204 or status == 304:
             self.over()
         elif not self._follow_body(head.lower()):
             self._state = _TO_END

@@ -258,7 +258,7 @@ class Pair:
 
     def speak(self, status: int) -> None:
         """Answer in the backend's place, where no byte of an answer was given yet, and end the connection."""
-        text = own_answer(status, head_only=self.watch.oldest_method == b"HEAD")
+        text = own_answer(status, head_only=self.watch.oldest_method == "HEAD")
         self.watch.spoken(status)
         self._say(text)
 

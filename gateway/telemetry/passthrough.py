@@ -48,8 +48,8 @@ class _BackendObserver:
     def relayed(self, direction: str, count: int) -> None:
         (self._in if direction == "in" else self._out)[0] += count
 
-    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
-        key = (method, status // 100)
+    def exchange(self, method: str, status: int, target: bytes, sizes: tuple[int, int], seconds: float) -> None:
+        key = (method, status)
         cells = self._requests.get(key)
         if cells is None:
             status_class = f"{status // 100}xx" if 1 <= status // 100 <= 5 else "none"
@@ -66,12 +66,12 @@ class _BackendObserver:
 class _LoggingObserver(_BackendObserver):
     """The access log. A query may hold what is secret, so it is left out; headers and bodies are not known here."""
 
-    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
+    def exchange(self, method: str, status: int, target: bytes, sizes: tuple[int, int], seconds: float) -> None:
         super().exchange(method, status, target, sizes, seconds)
         facts = {
             "backend": self._backend,
             "method": method,
-            "path": _path(target),
+            "path": _path(target.decode("latin-1")),
             "status": status,
             "request_bytes": sizes[0],
             "answer_bytes": sizes[1],

@@ -58,9 +58,9 @@ class Notes:
     def relayed(self, direction: str, count: int) -> None:
         self.moved[direction] += count
 
-    def exchange(self, method: str, status: int, target: str, sizes: tuple[int, int], seconds: float) -> None:
+    def exchange(self, method: str, status: int, target: bytes, sizes: tuple[int, int], seconds: float) -> None:
         self.exchanges.append((method, status))
-        self.facts.append((target, sizes, seconds))
+        self.facts.append((target.decode("latin-1"), sizes, seconds))
 
     def cut(self, method: str, status: int) -> None:
         self.cuts.append((method, status))

@@ -180,3 +180,36 @@ def test_pieces_of_http_in_any_order_cannot_upset_it_and_cuts_do_not_matter(step
     assert first[1].exchanges == second[1].exchanges
     assert [fact[:2] for fact in first[1].facts] == [fact[:2] for fact in second[1].facts]
     assert first[1].opaques == second[1].opaques
+
+
+_ENDS = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r\r\n"])
+_LINES = st.sampled_from(
+    [b"Content-Length: 3", b"content-LENGTH:\t03 ", b"Content-Length : 3", b"Content-Length: +3", b"Content-Length:",
+     b"Content-Language: de", b"Content-Lenght: 9", b"Connection: close", b"C", b"Cookie: a=b; c=d", b"T: 1",
+     b"Transfer-Encoding: chunked", b"TRANSFER-ENCODING:x", b"Trailer: y", b"TE: trailers", b" Content-Length: 9",
+     b"X: \rContent-Length: 9", b"X-Content-Length: 9", b"Host: h", b"", b"\x00", b"\xff: \xfe"]
+)  # fmt: skip
+_FIRSTS = {
+    "client": st.sampled_from([b"GET /a", b"POST /a?b", b"HEAD *", b"get /", b"CONNECT h:1", b"GET  /", b"GET /a b"]),
+    "server": st.sampled_from([b"200", b"204", b"304", b"404", b"101", b"100", b"2000", b"20", b"599", b"999"]),
+}
+
+
+@given(st.data())
+def test_a_head_in_one_piece_is_read_as_its_bytes_one_by_one(data: st.DataObject) -> None:
+    asked = data.draw(st.sampled_from([b"GET", b"HEAD", b"CONNECT", b"BREW"]))
+    who = data.draw(st.sampled_from(["client", "server"]))
+    version = data.draw(st.sampled_from([b"HTTP/1.1", b"HTTP/1.0", b"HTTP/1.2", b"HTTP/2.0", b"http/1.1"]))
+    first = data.draw(_FIRSTS[who])
+    lines = [b" ".join([first, version] if who == "client" else [version, first, b"X"])]
+    lines += data.draw(st.lists(_LINES, max_size=6))
+    piece = b"".join(line + data.draw(_ENDS) for line in [*lines, b""]) + data.draw(
+        st.sampled_from([b"", b"abc", _GET])
+    )
+    step = client if who == "client" else server
+    before = [] if who == "client" else [client(asked + b" /x HTTP/1.1\r\n\r\n")]
+    whole, single = _watch([*before, step(piece)]), _watch([*before, *(step(bytes([byte])) for byte in piece)])
+    for watch, _ in (whole, single):
+        watch.closed()
+    assert [fact[:2] for fact in whole[1].facts] == [fact[:2] for fact in single[1].facts]
+    assert (whole[1].cuts, whole[1].opaques) == (single[1].cuts, single[1].opaques)

@@ -18,7 +18,7 @@ def _facts(record: logging.LogRecord) -> dict[str, object]:
 def test_an_exchange_is_one_line_at_debug_with_what_the_relay_knows(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "toolview.passthrough")
     observer = PassthroughMetrics(Tallies().own(0)).observer("legacy")
-    observer.exchange("GET", 200, "/people/7?token=hidden", (45, 300), 0.0123456789)
+    observer.exchange("GET", 200, b"/people/7?token=hidden", (45, 300), 0.0123456789)
     observer.cut("GET", 200)
     observer.opaque()
     assert [record.message for record in caplog.records] == ["exchange", "cut", "no longer followed"]
@@ -46,14 +46,14 @@ def test_an_exchange_is_one_line_at_debug_with_what_the_relay_knows(caplog: pyte
 )
 def test_only_the_path_of_a_target_is_written(target: str, path: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "toolview.passthrough")
-    PassthroughMetrics(Tallies().own(0)).observer("legacy").exchange("GET", 200, target, (1, 1), 1.0)
+    PassthroughMetrics(Tallies().own(0)).observer("legacy").exchange("GET", 200, target.encode(), (1, 1), 1.0)
     assert _facts(caplog.records[0])["path"] == path
 
 
 def test_above_debug_nothing_is_written(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "toolview.passthrough")
     observer = PassthroughMetrics(Tallies().own(0)).observer("legacy")
-    observer.exchange("GET", 200, "/", (1, 1), 1.0)
+    observer.exchange("GET", 200, b"/", (1, 1), 1.0)
     observer.cut("GET", 200)
     observer.opaque()
     assert caplog.records == []
