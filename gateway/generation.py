@@ -15,6 +15,7 @@ from gateway.catalog.advertise import Advertised, advertise, catalog_digest
 from gateway.contract.model import Contract, Endpoint
 from gateway.contract.refusal import Refusal
 from gateway.projection import Projection
+from gateway.record import record
 
 if TYPE_CHECKING:
     from gateway.catalog.descriptors import Described
@@ -28,7 +29,7 @@ CONSOLE = "console"
 _KEPT = 256
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Catalog:
     """What one surface lists to one set of scopes: the tools sorted by name, and the digest that stamps them."""
 
@@ -107,7 +108,7 @@ class Generation:
         return difflib.get_close_matches(name[:64], names, n=3)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reload:
     """How the last load of the contract ended, the one at the start included."""
 

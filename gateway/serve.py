@@ -36,7 +36,8 @@ from gateway.processes import SAME_SIGNAL
 from gateway.processes.doors import Doors, Place, Taken, address_of
 from gateway.processes.tally import Tallies
 from gateway.projection.runner import ProjectionRunner
-from gateway.relay import BackendTls, ListenTls, Relays, Route
+from gateway.record import record
+from gateway.relay.route import BackendTls, ListenTls, Route
 from gateway.relay.tls import listen_context
 from gateway.surfaces.admin import admin_routes
 from gateway.surfaces.agent import agent_routes
@@ -50,12 +51,12 @@ from gateway.surfaces.principals import Doorman, Principal, Principals
 from gateway.telemetry.carried import CarriedLog
 from gateway.telemetry.log import DriftLog, form_of, set_up_again
 from gateway.telemetry.metrics import GUARD, HEALTH, ToolMetrics
-from gateway.telemetry.passthrough import PassthroughMetrics
 from gateway.watch import watch_files
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from gateway.relay.relays import Relays
     from gateway.telemetry.traces import CallSpans
 
 log = logging.getLogger("toolview")
@@ -70,7 +71,7 @@ PASSTHROUGH = "passthrough."
 Load = Callable[[], Contract | tuple[Refusal, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PortTaken:
     """Listeners cannot be opened; each sentence says which and what to do."""
 
@@ -129,7 +130,9 @@ class Serving:
         self._doorman = Doorman(lambda: self.gateway.generation.contract)
         self._reading_keys: asyncio.Task[None] | None = None
         self._doors = Doors()
-        self.relays = Relays(PassthroughMetrics(tally).observer)
+        self._tally = tally
+        #: The pass-through, where this process serves it: the relay's own code waits for that.
+        self.relays: Relays | None = None
         self._listeners: dict[str, HttpListener] = {}
         #: Where each listener came to listen, by name: `tools`, `admin`, `passthrough.NAME`.
         self.addresses: dict[str, Address] = {}
@@ -145,6 +148,14 @@ class Serving:
                 self._tallies, lambda: self.gateway.generation, lambda: self.gateway.last_reload
             )
         return exposition(self._registry)
+
+    def _relaying(self) -> Relays:
+        if self.relays is None:
+            from gateway.relay.relays import Relays
+            from gateway.telemetry.passthrough import PassthroughMetrics
+
+            self.relays = Relays(PassthroughMetrics(self._tally).observer)
+        return self.relays
 
     async def start(self) -> PortTaken | None:
         """Open every listener; where one cannot be, close what was opened and say why."""
@@ -191,7 +202,8 @@ class Serving:
         if self._spans is not None:
             self._spans.flush()  # a second signal does not wait for the end of this
         await self._turns.close()
-        await asyncio.gather(self.relays.stop(grace), *(listener.stop(grace) for listener in self._listeners.values()))
+        relays = [self.relays.stop(grace)] if self.relays is not None else []
+        await asyncio.gather(*relays, *(listener.stop(grace) for listener in self._listeners.values()))
         self._doors.keep({})
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
@@ -234,7 +246,7 @@ class Serving:
         for name, listener in (("tools", contract.gateway.tools), ("admin", contract.gateway.admin)):
             await self._listeners[name].adopt(listener, doors[name], plan.contexts.get(name))
         if self._ask is None:
-            await self.relays.adopt(plan.routes, doors)
+            await self._relaying().adopt(plan.routes, doors)
             self._doors.keep(plan.places)
         self.addresses = {}
         for name, sockets in doors.items():

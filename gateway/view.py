@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gateway import json_text
@@ -28,7 +27,7 @@ class Shown:
     stripped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Broken:
     """The derived answer breaks the schema that the tool advertises; `missing` where there is none at all."""
 
@@ -36,14 +35,14 @@ class Broken:
     missing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotJsonValue:
     """The derived answer cannot be written as JSON; `reason` is for the log."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OverBudget:
     """The derived answer is larger than its budget, in bytes."""
 

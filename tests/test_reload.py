@@ -335,6 +335,7 @@ async def _reloads(folder: Path, count: int) -> None:
         assert me.num_fds() <= open_files
         assert min(cards.values()) > 0
         assert exchanges > 0
+        assert served.relays is not None
         assert served.relays.connections <= 2
         if count > 100:
             print(f"{count} reloads, {cards}, {exchanges} exchanges, {(me.memory_info().rss - memory) / 1e6:+.1f} MB")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +16,7 @@ from gateway.catalog.snapshot import Snapshot, Unreadable, read_snapshot, snapsh
 from gateway.contract.document import LARGEST_FILE
 from gateway.contract.load import load
 from gateway.contract.model import Contract
+from gateway.record import record
 
 Json = Any
 
@@ -24,7 +24,7 @@ Json = Any
 Where = tuple[str, int | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Side:
     """One of the two that are compared."""
 
@@ -34,7 +34,7 @@ class Side:
     where: Callable[[Sequence[str | int]], Where]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compared:
     """Two surfaces and what changed from one to the other."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from gateway import json_text
@@ -19,6 +19,7 @@ from gateway.contract.model import Contract, Endpoint, Example, Hooks
 from gateway.generation import TOOL_SURFACES, Generation, index
 from gateway.projection import Projected, Projection, ProjectionFault
 from gateway.projection.runner import ProjectionRunner
+from gateway.record import record
 
 Json = Any
 
@@ -26,7 +27,7 @@ Json = Any
 _LISTED = "mcp"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListingCost:
     """Bytes that one tool adds to each list; `tool` is None for the whole list."""
 
@@ -36,7 +37,7 @@ class ListingCost:
     mcp: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallCost:
     """Bytes of one example: what is sent, what the backend answers, and what the caller reads of it."""
 
@@ -49,7 +50,7 @@ class CallCost:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Costs:
     listed: tuple[ListingCost, ...]
     total: ListingCost

@@ -19,6 +19,7 @@ from gateway.authoring.source import Source, Spot, open_source
 from gateway.contract.load import load
 from gateway.contract.model import Contract
 from gateway.contract.refusal import Refusal, dotted, nearest
+from gateway.record import record
 
 Json = Any
 
@@ -62,7 +63,7 @@ ALLOW_UNKNOWN = "allow-unknown"
 ALLOW_UNUSED = "allow-unused"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loaded:
     """A contract that loads, and what is wrong with it all the same, in order."""
 

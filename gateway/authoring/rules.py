@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.authoring.source import Source, Spot
 from gateway.authoring.weight import LARGE, weight
 from gateway.contract.model import Endpoint, View
+from gateway.record import record
 
 Json = Any
 
@@ -21,7 +21,7 @@ Json = Any
 Finding = tuple[Spot, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Typed:
     """One tool: what the contract became, and where it is written."""
 
@@ -57,7 +57,7 @@ class Typed:
         yield from (spot for spot in spots if spot is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """One rule; `repair` is what to write, and `reason` why it is worth it."""
 

@@ -11,6 +11,7 @@ from gateway.contract.disk import Disk
 from gateway.contract.document import Place
 from gateway.contract.references import Files, Home, open_contract
 from gateway.contract.refusal import Path
+from gateway.record import record
 
 Json = Any
 
@@ -18,7 +19,7 @@ Json = Any
 _MOST_STEPS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spot:
     """A node where it is written."""
 

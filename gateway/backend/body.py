@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from gateway.backend.styles import NoForm, Writer, json_bytes, json_scalar, scalar
+from gateway.record import record
 
 BodyType = Literal["json", "form", "multipart"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Payload:
     """A body and its Content-Type."""
 
@@ -20,7 +20,7 @@ class Payload:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Misfit:
     """An argument whose value has no form in this body."""
 
@@ -28,7 +28,7 @@ class Misfit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """One argument that goes into the body, under its wire name."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gateway.backend.body import BodyType
 from gateway.backend.styles import STYLES, NoForm, header
+from gateway.record import record
 
 Where = Literal["path", "query", "header", "cookie", "body"]
 Style = Literal["form", "spaceDelimited", "pipeDelimited", "deepObject", "simple"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SendRule:
     """`send.ARG`: what the operator wrote of where an argument goes; None is the default of its place."""
 
@@ -28,7 +28,7 @@ class SendRule:
     empty: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Body:
     """`send.body`: the body's media type, and the one argument that is the whole of it."""
 
@@ -36,7 +36,7 @@ class Body:
     argument: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestFault:
     """Why a request cannot be compiled; `path` leads into the endpoint: `("send", "include", "style")`."""
 

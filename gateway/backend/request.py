@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from gateway.backend.body import ENCODERS, Encoder, Field, Misfit, Payload, encode_whole
@@ -21,6 +21,7 @@ from gateway.backend.placement import (
     is_credential,
 )
 from gateway.backend.styles import OMIT, NoForm, Writer, cookie, header, json_segment, pairs, segment
+from gateway.record import record
 
 __all__ = (
     "Body",
@@ -34,7 +35,7 @@ __all__ = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unsendable:
     """An argument whose value has no form in its place; nothing is sent. `reason` continues "`argument` …"."""
 
@@ -42,7 +43,7 @@ class Unsendable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestBuilder:
     """One endpoint's request, ready to be filled; `build` is the call path, `lost` is for checks at load."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 from gateway import json_text
+from gateway.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoForm:
     """This value cannot be written here; `reason` completes the sentence "`name` …" and never shows the value."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Code(Enum):
 OK = "ok"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """Why a call failed, as the caller is told; `Outcome.envelope` is what each surface shows of it."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gateway import json_text
 from gateway.catalog.positions import DEFINITIONS, rebuilt
 from gateway.catalog.publish import published, with_default
+from gateway.record import record
 
 if TYPE_CHECKING:
     from gateway.contract.model import Card, Endpoint, View
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Json = Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Advertised:
     """One tool as it is listed; its schemas are self-contained and as wide as what is checked, or wider."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gateway import __version__, json_text
 from gateway.catalog.advertise import Advertised
 from gateway.contract.model import Backend, Contract, Endpoint
 from gateway.contract.secrets import Secret
+from gateway.record import record
 from gateway.schema.widen import widen
 
 Json = Any
@@ -21,7 +21,7 @@ _SCOPE_OF_SOURCE = {"mcp": "mcp", "host-extension": "x-host-toolview-exec"}
 _CREDENTIALS = frozenset({"authorization", "cookie"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Described:
     """One tool's two descriptors as JSON text."""
 

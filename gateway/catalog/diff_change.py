@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from gateway import json_text
+from gateway.record import record
 
 Json = Any
 Path = tuple[str | int, ...]
@@ -21,14 +21,14 @@ class Verdict(Enum):
     DOCS = "docs"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shown:
     """A value that shows the change; wrapped, since null is such a value too."""
 
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SchemaChange:
     """One change below a schema's root."""
 
@@ -41,7 +41,7 @@ class SchemaChange:
     at: Path
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """One change. `counterexample` stands at `path`: an old call or a new answer that the other side refuses."""
 

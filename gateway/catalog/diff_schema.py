@@ -6,7 +6,6 @@ one question to the relation engine. What the engine can neither prove nor refut
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -23,6 +22,7 @@ from gateway.catalog.diff_place import (
     without_words,
 )
 from gateway.json_text import canonical
+from gateway.record import record
 from gateway.schema import No, Schema, Unknown, Yes, compile_schema, fits, fits_slice
 from gateway.schema.bundle import bundle_part
 from gateway.schema.keywords import ANNOTATIONS
@@ -55,7 +55,7 @@ def compare(old: Json, new: Json, side: Side, *, formats: str = "annotate") -> l
 _MOST_VISITS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pair:
     """The same place in both documents."""
 

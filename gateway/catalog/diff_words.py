@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.catalog.diff_change import Path, SchemaChange, Verdict, below, short
 from gateway.json_text import canonical
+from gateway.record import record
 from gateway.schema.keywords import ANNOTATIONS, subschemas
 from gateway.schema.resolve import resolve
 
@@ -16,7 +16,7 @@ Json = Any
 _ABSENT = "\0absent"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """A place of a schema, and what it says beside its rules."""
 

@@ -8,7 +8,6 @@ Backends, listeners and the code of a projection are no part of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gateway import json_text
@@ -16,6 +15,7 @@ from gateway.backend.body import ENCODERS
 from gateway.backend.placement import NO_RULE, SendRule
 from gateway.backend.request import RequestBuilder
 from gateway.catalog.advertise import unordered
+from gateway.record import record
 from gateway.schema import Schema, compile_schema
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ Json = Any
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unreadable:
     """Why a text is no snapshot that can be compared: one sentence with the remedy."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownView:
     """The view of a tool as its callers meet it; `output` is None where the full answer is shown."""
 
@@ -45,7 +45,7 @@ class ShownView:
     budget: Mapping[str, Json] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operation:
     """One endpoint as its consumers meet it; schemas are self-contained documents."""
 
@@ -60,7 +60,7 @@ class Operation:
     view: ShownView | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Snapshot:
     """A whole surface; the operations are sorted by id."""
 

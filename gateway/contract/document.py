@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from gateway.contract.refusal import Path, Refusal, dotted, quoted
+from gateway.record import record
 
 #: Bounds of one file: bytes, levels, and nodes that aliases may add.
 LARGEST_FILE = 32 * 1024 * 1024
@@ -89,7 +90,7 @@ class _Open:
     height: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """One file as data; where it could not be read to its end, `value` is None and `whole` is false."""
 

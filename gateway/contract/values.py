@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from gateway.record import record
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """Where a listener binds."""
 
@@ -30,7 +31,7 @@ class Address:
             return False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Route:
     """`METHOD /path/{placeholder}`."""
 
@@ -42,7 +43,7 @@ class Route:
         return tuple(dict.fromkeys(re.findall(r"\{([^{}]*)\}", self.path)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rate:
     """At most `count` in `seconds`."""
 
@@ -54,7 +55,7 @@ class Rate:
         return f"{self.count}/" + next(unit for unit, long in _SECONDS.items() if long == self.seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Malformed:
     """Why a text has not the form it needs: a sentence with the right form and nothing of the text."""
 

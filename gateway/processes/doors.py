@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from gateway.record import record
 
 _BACKLOG = 1024
 
@@ -17,7 +18,7 @@ _BACKLOG = 1024
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """A place that cannot be had, by the name of the listener that wants it, and why."""
 

@@ -8,7 +8,7 @@ import signal
 
 from gateway.processes.channel import Channel, Message
 from gateway.processes.tally import Tallies
-from gateway.relay import Relays
+from gateway.relay.relays import Relays
 from gateway.relay.route import route_of
 from gateway.telemetry.lines import JsonLines, TextLines
 from gateway.telemetry.passthrough import PassthroughMetrics

@@ -9,13 +9,13 @@ import signal
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from gateway.projection import worker
 from gateway.projection.model import Projection, Sources
 from gateway.projection.reference import IMPORT_SECONDS, command
+from gateway.record import record
 
 #: A worker that nobody stops (its gateway died) stops itself this long after its limit.
 _GRACE_SECONDS = 1.0
@@ -27,7 +27,7 @@ _PROCESS_CLOCK = 2
 _LOOK_SECONDS = 0.005
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """What every worker of a runner is told when it starts."""
 

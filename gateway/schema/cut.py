@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from gateway.record import record
 from gateway.schema.keywords import Path
 from gateway.schema.place import Choice, Document, Part, opens, spread
 
@@ -37,7 +37,7 @@ class Place:
         self.covers: Callable[[Any], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Kind:
     """What a function is compiled for; `other` takes every other value of its place."""
 

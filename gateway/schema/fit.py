@@ -5,19 +5,19 @@ Most slices of most contracts fit plainly, and a gateway that serves only such o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from gateway.record import record
 from gateway.schema.relation_plain import plainly_fits
 from gateway.schema.schema import Schema
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Yes:
     """Every value of the one satisfies the other."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class No:
     """A value of the one that the other refuses."""
 
@@ -29,7 +29,7 @@ class No:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unknown:
     """Neither was shown; the reason says what stood in the way."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from gateway.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class PatternFault:
     """Why a pattern cannot be honoured: one sentence that says what to write instead."""
 

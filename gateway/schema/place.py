@@ -6,9 +6,9 @@ Knows no values and no validator: what depends on a value is left as a `Choice`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from gateway.record import record
 from gateway.schema.keywords import MANY, NAMED, ONE, TYPES, Path, subschemas
 from gateway.schema.resolve import resolve
 
@@ -63,7 +63,7 @@ class Part:
                 yield self._document.part(path, node)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """What the value decides: which of some schemas judge it too."""
 

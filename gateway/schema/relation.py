@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from gateway.record import record
 from gateway.schema.fit import Fits, No, Unknown, Yes
 from gateway.schema.relation_graph import Graph, Unclear
 from gateway.schema.relation_moves import Fact
@@ -81,7 +82,7 @@ def fits_slice(
     return some if isinstance(some, No) else answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Question:
     """Is there a value of all `narrow` that `wide` refuses, and do the schemas themselves say so too?"""
 
@@ -119,7 +120,7 @@ class _Question:
         return No(path, found.value, reason)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Candidate:
     """A value that ought to show a difference, and what to answer where it does not."""
 

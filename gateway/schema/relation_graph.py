@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 from gateway.json_text import encode
+from gateway.record import record
 from gateway.schema.keywords import ANNOTATIONS
 from gateway.schema.resolve import resolve
 
@@ -50,7 +51,7 @@ def shallow(node: Node) -> bool:
     return _SHALLOW.issuperset(node.words)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Properties:
     """`properties`, `patternProperties` and `additionalProperties` of one schema: they only have a meaning together."""
 
@@ -62,7 +63,7 @@ class Properties:
         return frozenset(name for name, _ in self.named)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Items:
     """`prefixItems` and `items` of one schema."""
 
@@ -70,7 +71,7 @@ class Items:
     rest: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Contains:
     """`contains` with its two counts."""
 
@@ -79,7 +80,7 @@ class Contains:
     high: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Values:
     """The members of an `enum` or `const`, and what they are compared by."""
 

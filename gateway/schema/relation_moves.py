@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from gateway.record import record
 from gateway.schema.relation_graph import Graph, Items, Node, Properties, Values
 
 
@@ -31,7 +31,7 @@ class Fact:
 Goal = frozenset[Fact]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Among:
     """The value is one of these, or (not `holds`) none."""
 
@@ -39,14 +39,14 @@ class Among:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Doubt:
     """Something is demanded that this engine does not model; leaving it out only admits more values."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """A number's lower (`side` -1) or upper (1) bound."""
 
@@ -55,7 +55,7 @@ class Bound:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Multiple:
     """A number is, or is not, a multiple of `step`."""
 
@@ -63,7 +63,7 @@ class Multiple:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Size:
     """Characters of a string, items of an array or keys of an object number from `low` to `high`."""
 
@@ -71,7 +71,7 @@ class Size:
     high: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match:
     """A string matches a pattern (`format` false) or satisfies a format, or does not."""
 
@@ -80,7 +80,7 @@ class Match:
     format: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Has:
     """An object has a key, and each fact holds of its value."""
 
@@ -88,21 +88,21 @@ class Has:
     fact: Fact | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lacks:
     """An object has no such key."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Obeys:
     """Every key of an object, or item of an array, obeys what one schema says of it."""
 
     rule: Properties | Items
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Some:
     """An object has a key whose name satisfies `name` and whose value satisfies `fact`."""
 
@@ -110,14 +110,14 @@ class Some:
     fact: Fact | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Names:
     """Every key's name satisfies a fact."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class At:
     """An array has an item at `index`, and the fact holds of it."""
 
@@ -125,7 +125,7 @@ class At:
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Beyond:
     """An array has an item at `start` or later of which the fact holds."""
 
@@ -133,7 +133,7 @@ class Beyond:
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Holding:
     """At least `count` items of an array satisfy the fact."""
 
@@ -141,14 +141,14 @@ class Holding:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Every:
     """Every item of an array satisfies the fact."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distinct:
     """All items of an array differ, or (not `holds`) two are equal."""
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NoReturn
 
+from gateway.record import record
+
 # Surrogates are no characters of a JSON text.
 _ALL = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 _DIGIT = ((0x30, 0x39),)
@@ -25,7 +27,7 @@ _MOST_STATES, _MOST_STEPS = 1500, 6000
 Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strings:
     """The strings of `low` to `high` characters that match all `patterns` and none of `off_patterns`, but `barred`."""
 
@@ -36,7 +38,7 @@ class Strings:
     barred: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatternDoubt:
     """Why it stays open."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from gateway.record import record
 from gateway.schema.relation_graph import exact
 from gateway.schema.relation_moves import Bound, Match, Move, Multiple, Size
 from gateway.schema.relation_pattern import Strings, find_string
@@ -23,7 +24,7 @@ class Empty:
 EMPTY = Empty()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stuck:
     """Neither a value nor a proof; `path` leads to where it stuck."""
 
@@ -31,7 +32,7 @@ class Stuck:
     path: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A value; not `sure` where something was demanded that this engine does not model."""
 

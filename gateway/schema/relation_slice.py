@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gateway.record import record
 from gateway.schema.keywords import ANNOTATIONS
 from gateway.schema.place import Document, Part, spread
 from gateway.schema.relation_graph import DOUBT, Unclear
@@ -45,7 +46,7 @@ class _Place:
         return self.whole or name in self.names or any(matches(pattern, name) for pattern in self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sure:
     """What is kept whichever branches the value chooses."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gateway.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Violation:
     """One place where a value breaks its schema."""
 
@@ -21,7 +21,7 @@ class Violation:
     found: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SchemaFault:
     """One place where a schema cannot be honoured; `path` leads into the document as it was written."""
 

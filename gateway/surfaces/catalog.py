@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -17,6 +16,7 @@ from gateway.catalog.descriptors import Described, discovery, listing
 from gateway.catalog.openapi import openapi
 from gateway.gateway import Gateway
 from gateway.generation import Catalog, Generation, may_use
+from gateway.record import record
 from gateway.surfaces.http import Handler, Routes, json_response, problem, scopes_of
 
 #: The catalog lists what MCP lists.
@@ -36,7 +36,7 @@ _WARM = 16
 Scopes = frozenset[str] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page:
     """A body, and the strong tag that names its bytes."""
 

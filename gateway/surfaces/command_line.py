@@ -13,13 +13,14 @@ from typing import Any, TextIO
 from gateway import json_text
 from gateway.contract.model import Contract
 from gateway.generation import index
+from gateway.record import record
 from gateway.surfaces.switches import Switch
 
 _TRUE = frozenset({"true", "1", "yes", "on"})
 _FALSE = frozenset({"false", "0", "no", "off"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Misused:
     """The words are no arguments; one sentence for the person at the terminal."""
 

@@ -20,6 +20,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 from gateway import json_text
 from gateway.contract.model import Listener
+from gateway.record import record
 from gateway.surfaces.principals import Principal, Principals, Stranger
 
 log = logging.getLogger("toolview.http")
@@ -36,7 +37,7 @@ ANYONE = "anyone"
 Wants = Callable[[Principals, Principal], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Routes:
     """What a listener answers: exact paths, and prefixes for paths that end in a name; both by method."""
 
@@ -232,7 +233,7 @@ def _challenge(known: Principals, scopes: Sequence[str], *told: tuple[str, str])
     return "Bearer" + ("" if not parts else " " + ", ".join(f'{name}="{value}"' for name, value in parts))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Gate:
     listener: Listener
     origins: frozenset[str]

@@ -11,12 +11,12 @@ import hmac
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urlsplit
 
 from gateway.contract.model import ApiKey, Auth, Contract, Jwt
 from gateway.generation import may_use
+from gateway.record import record
 from gateway.surfaces.key_set import KeySet
 from gateway.surfaces.signing import Claims, Fault, SigningKey, check, looks_signed
 
@@ -29,7 +29,7 @@ METADATA = "/.well-known/oauth-protected-resource"
 _REMEMBERED = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Principal:
     """Whoever speaks: the name for logs and limits, and what they may do."""
 

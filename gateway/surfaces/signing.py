@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gateway import json_text
 from gateway.json_pointer import follow
+from gateway.record import record
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -45,7 +45,7 @@ class Fault(Enum):
     NOBODY = "it names nobody: it has no `sub`, `client_id` or `azp`"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SigningKey:
     """One public key of a set, and the algorithms that it may check."""
 
@@ -55,7 +55,7 @@ class SigningKey:
     ready: Mapping[str, PyJWK]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claims:
     """What a good token says of who holds it, and until when."""
 

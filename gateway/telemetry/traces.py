@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextvars import Token
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gateway import __version__
@@ -19,6 +19,7 @@ from gateway.backend.exchange import Answer, NoAnswer, Request, Send
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.call.run import Full, Project
 from gateway.projection import Projected, Projection, ProjectionFault
+from gateway.record import record
 from gateway.telemetry.log import TRACE_ID
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class CallSpans:
         span.set_status(self._api.StatusCode.ERROR)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Api:
     """The names that are used of the library, imported when the first span is wanted and not before."""
 

@@ -13,7 +13,8 @@ from functools import cache
 import pytest
 from aiohttp import web
 
-from gateway.relay import Relay, Route
+from gateway.relay.listen import Relay
+from gateway.relay.route import Route
 from tests.relay.rig import PATIENCE, Notes, started
 
 

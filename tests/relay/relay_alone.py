@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from gateway.relay import Relay, Route
+from gateway.relay.listen import Relay
+from gateway.relay.route import Route
 from tests.relay.rig import started
 
 

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gateway.relay import Relay, Route
+from gateway.relay.listen import Relay
+from gateway.relay.route import Route
 
 #: Nothing here depends on speed: this only turns a hang into a failure.
 PATIENCE = 10.0

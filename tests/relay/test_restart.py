@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.relay import Relay, Relays, Route
+from gateway.relay.listen import Relay
+from gateway.relay.relays import Relays
+from gateway.relay.route import Route
 from tests.relay.rig import Door, End, Notes, connect, started, within
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"

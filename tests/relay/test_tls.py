@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.relay import BackendTls, ListenTls
+from gateway.relay.route import BackendTls, ListenTls
 from tests.relay.rig import PATIENCE, Door, connect, relay_to, within
 
 # A key made for these tests alone, and its certificate for localhost and 127.0.0.1.

@@ -13,6 +13,7 @@ from gateway import json_text
 from gateway.contract.document import LARGEST_FILE, Marks, read_yaml
 from gateway.contract.refusal import Path, printable, quoted
 from gateway.json_pointer import pointer_of
+from gateway.record import record
 
 Json = Any
 
@@ -20,14 +21,14 @@ Json = Any
 _MOST_STEPS = 50
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unreadable:
     """Why a file is no description: one sentence."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """A value where it is written; "" is the description's own file."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from gateway.authoring.openapi.description import Description, Node
 from gateway.authoring.openapi.normal import Answer, Operation
 from gateway.json_pointer import pointer_of
+from gateway.record import record
 
 #: Names that error bodies have for the two facts, the more telling ones first.
 _CODES = ("code", "error_code", "errorCode", "errorcode", "error", "type", "reason")
@@ -23,7 +23,7 @@ KNOWN = ("/error/code", "/error/message")
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Told:
     """Where an error body keeps its facts, as JSON Pointers, and the codes that its schema lists."""
 

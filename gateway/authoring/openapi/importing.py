@@ -32,9 +32,10 @@ from gateway.contract.refusal import Refusal, nearest, printable
 from gateway.contract.values import Malformed
 from gateway.contract.values import url as checked_url
 from gateway.json_pointer import pointer_of
+from gateway.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """What is asked for beyond the description itself."""
 
@@ -48,7 +49,7 @@ class Choice:
     observe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Imported:
     """A contract that loads, as text; shared schemas in a file of their own where they were asked for apart."""
 
@@ -67,7 +68,7 @@ class Imported:
         return [*(f"{shown}: {note}" for note in self.notes), f"{shown}: {count}"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refused:
     """Why nothing was imported: one sentence. `misused`: what was asked for, not the description, is at fault."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from gateway.authoring.openapi.description import Description, Node
+from gateway.record import record
 
 Where = Literal["path", "query", "header", "cookie"]
 
@@ -13,7 +14,7 @@ Where = Literal["path", "query", "header", "cookie"]
 STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject", "simple")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One value of a request, and how it is spelled where it goes; None is OpenAPI 3's default for the place."""
 
@@ -37,7 +38,7 @@ class Parameter:
     deprecated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Encoding:
     """How one property of a form's schema is spelled."""
 
@@ -47,7 +48,7 @@ class Encoding:
     content_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Body:
     """A request body; of several media types the one that a contract knows best."""
 
@@ -63,7 +64,7 @@ class Body:
     encoding: dict[str, Encoding] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What comes back under one status."""
 
@@ -75,7 +76,7 @@ class Answer:
     at: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operation:
     """One operation of the description."""
 
@@ -97,7 +98,7 @@ class Operation:
         return f"{self.method} {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Credential:
     """A security scheme: its name, what it is in a few words, and the `auth` that a contract would have for it."""
 
@@ -108,7 +109,7 @@ class Credential:
     carried: tuple[Where, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Api:
     """A description in one form."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from gateway.authoring.openapi.arguments import add_parameters, request_line
@@ -12,11 +11,12 @@ from gateway.authoring.openapi.bodies import add_body
 from gateway.authoring.openapi.making import Making, Stop, paragraphs
 from gateway.authoring.openapi.normal import Credential, Operation
 from gateway.authoring.openapi.translate import Translator
+from gateway.record import record
 
 Json = Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LeftOut:
     """Why an operation has no place in a contract."""
 
@@ -24,7 +24,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Drafted:
     """An endpoint whose schemas still have keys for their shared ones."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from gateway.authoring.openapi.document import SCHEMAS_FILE
 from gateway.authoring.openapi.importing import Imported
 from gateway.contract.refusal import printable
+from gateway.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where to write; None is stdout."""
 
@@ -25,7 +25,7 @@ class Place:
         return self.schemas is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unwritable:
     """Why it cannot be written there: one sentence."""
 

@@ -13,6 +13,7 @@ from gateway import json_text
 from gateway.authoring.openapi.description import Description, Node
 from gateway.authoring.openapi.sound import is_short, is_sound, types_of
 from gateway.contract.refusal import Path, quoted
+from gateway.record import record
 from gateway.schema import Schema, compile_schema
 from gateway.schema.keywords import MANY, NAMED, ONE
 
@@ -30,7 +31,7 @@ class Key(NamedTuple):
     base: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flat:
     """An object whose properties can stand by themselves."""
 

@@ -6,11 +6,11 @@ Knows JSON values only: no endpoint, no HTTP.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
 from gateway import json_text
+from gateway.record import record
 
 Json = Any
 
@@ -25,7 +25,7 @@ class Line(NamedTuple):
     dropped: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pane:
     """An answer's lines, at most `LINES` of them, and how many of its values there are and were kept."""
 

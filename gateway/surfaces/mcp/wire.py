@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from gateway import json_text
@@ -69,7 +69,7 @@ class Headers(Protocol):
     def getall(self, key: str, default: Sequence[str]) -> Sequence[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mirrored:
     """An argument whose schema carries `x-mcp-header`: clients repeat its value in a header."""
 
@@ -79,14 +79,14 @@ class Mirrored:
     integer: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Discover:
     """`server/discover`, which opens the modern era."""
 
     id: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Initialize:
     """The handshake; `version` is what to answer with."""
 
@@ -94,14 +94,14 @@ class Initialize:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ping:
     """Answered with an empty result; the modern era has none."""
 
     id: Id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListTools:
     """`tools/list`, the one page there is."""
 
@@ -109,7 +109,7 @@ class ListTools:
     modern: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListResources:
     """`resources/list`, or that of templates, of which there are none."""
 
@@ -120,7 +120,7 @@ class ListResources:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadResource:
     """`resources/read`; whether there is such a resource is for the catalog to say."""
 
@@ -159,7 +159,7 @@ class CallTool:
     reply: Reply | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notification:
     """A message that wants no answer; nothing is dispatched."""
 
@@ -168,7 +168,7 @@ class Notification:
     cancels: Id | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """A protocol error; `id` is None where none could be read."""
 
