@@ -40,6 +40,11 @@ def own_python(folder: Path, peer: str) -> Path:
     return python
 
 
+def _environment() -> dict[str, str]:
+    """This process's, but a server starts from bytecode, as an installed one does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 @dataclass
 class Server:
     """One process and those it starts, alive inside a `with`; it serves once `probe` at `probe_port` answers 200."""
@@ -62,7 +67,7 @@ class Server:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=os.environ | self.environment,
+            env=_environment() | self.environment,
         )
         while not self._answers():
             self._give_up_if_dead(begin)
