@@ -67,7 +67,7 @@ class Server:
             stdout=self._log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=_environment() | self.environment,
+            env={**_environment(), **self.environment},
         )
         while not self._answers():
             self._give_up_if_dead(begin)
