@@ -52,6 +52,8 @@ class Prometheus:
                 with urllib.request.urlopen(url, timeout=10) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as fault:
+                if fault.code == 503:  # in plain words: it listens and is still starting
+                    raise
                 return json.load(fault)
 
         return await asyncio.to_thread(read)
@@ -112,7 +114,7 @@ async def test_its_target_is_up_the_rules_give_values_and_no_panel_fails(tmp_pat
                         missing = [name for name in recorded if not await prometheus.values(name)]
                         if not missing:
                             break
-                except OSError:  # it does not listen yet
+                except OSError:  # it does not listen yet, or is still starting
                     pass
                 await asyncio.sleep(0.2)
         rules = (await prometheus.get("/api/v1/rules"))["data"]["groups"]
