@@ -30,21 +30,22 @@ def main() -> int:
         "machine": _machine(),
     }
     report["versions"] = {name: version(name) for name in _OURS}
-    if chosen.only in (None, "passthrough"):  # the last part binds this process to one core
+    print(_heading(report), flush=True)
+    # The last part binds this process to one core. Each is told and written as soon as it is there.
+    if chosen.only in (None, "passthrough"):
         report["passthrough"] = passthrough.measure(passthrough.QUICK if quick else passthrough.Effort())
+        _tell(report, passthrough.table(report["passthrough"]))
     if chosen.only in (None, "peers"):
         report["peers"] = peers.measure(peers.QUICK if quick else peers.Effort())
+        _tell(report, peers.table(report["peers"]))
     if chosen.only in (None, "tool"):
         report["tool_call"] = measure(QUICK if quick else Effort(), _one_core)
-    print(_heading(report))
-    if "tool_call" in report:
-        print(_table(report) + "\n")
-    if "peers" in report:
-        print(peers.table(report["peers"]) + "\n")
-    if "passthrough" in report:
-        print(passthrough.table(report["passthrough"]))
-    print(f"\nWritten to {_write(report)}")
+        _tell(report, _table(report))
     return 0
+
+
+def _tell(report: dict[str, Any], table: str) -> None:
+    print(f"{table}\n\nWritten to {_write(report)}\n", flush=True)
 
 
 def _one_core() -> int | None:
