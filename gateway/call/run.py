@@ -48,6 +48,7 @@ class Full:
 
     prepared: Prepared
     answer: Answer
+    #: Not stripped where the view's slice drops at least as much, and nobody else is to see it.
     value: Json
     schema: Schema
     #: The value's own JSON text in UTF-8, where it is at hand because nothing was stripped.
@@ -179,7 +180,10 @@ def read_answer(
     seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
     if violations and endpoint.validate_mode == "strict":
         return ended.badly(failure.answer_invalid(violations), violations=seen)
-    kept = schema.cut(value)
+    # Who wants to see the full answer, or what was stripped of it, gets it cut; a view may do both in one.
+    call = prepared.call
+    at_once = call.view and endpoint.slices_at_once and not (trace or call.keep)
+    kept = value if at_once else schema.cut(value)
     stripped = tuple(schema.undeclared(value)) if trace and kept is not value else ()
     text = answer.body if kept is value and charset is None and answer.body[:1] in b"{[" else None
     return Full(prepared, answer, kept, schema, text, not violations, kept is not value, stripped, seen)

@@ -7,6 +7,7 @@ dataclass that `load` builds. Knows no YAML, no file and no socket.
 # Annotations are evaluated as they stand (no `from __future__`): pydantic would compile each text anew at every start.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -655,6 +656,14 @@ class Endpoint:
     durable: DurableWritten | None
     #: Set for every endpoint that exposes mcp, agent or cli, else None.
     tool: Tool | None
+
+    @cached_property
+    def slices_at_once(self) -> bool:
+        """Whether a view's slice drops all that the full outputs do not declare: one cut then does for both."""
+        view = None if self.tool is None else self.tool.view
+        if view is None or view.output is None or view.project is not None:
+            return False
+        return all(view.output.drops_all_of(full) for full in self.outputs.values())
 
 
 @dataclass(frozen=True)

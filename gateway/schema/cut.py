@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from gateway.record import record
 from gateway.schema.keywords import Path
-from gateway.schema.place import Choice, Document, Part, opens, spread
+from gateway.schema.place import Choice, Document, Part, declares, opens, spread
+from gateway.schema.within import drops_all_of
 
 #: Gives a value back as it may be shown: the same object where nothing is dropped.
 Cut = Callable[[Any], Any]
@@ -60,9 +61,17 @@ class Cutting:
         """The place of the whole document, or None where it can never drop anything."""
         return self._place((self._document.top(),))
 
+    def drops_all_of(self, full: Cutting) -> bool:
+        """Whether this cut alone leaves what is left where `full` is cut by first; False where that is not certain."""
+        return drops_all_of(self._document.top(), full._document.top(), full._closes)
+
+    def _closes(self, parts: tuple[Part, ...]) -> bool:
+        """Whether anything may be dropped of values that all these parts judge, at any depth."""
+        return any(part.path in self._closing for part in parts)
+
     def _place(self, parts: tuple[Part, ...]) -> Place | None:
         """The place of values that all these parts judge; None where they can never drop anything."""
-        if not any(part.path in self._closing for part in parts):
+        if not self._closes(parts):
             return None
         key = frozenset(part.path for part in parts)
         known = self._places.get(key)
@@ -126,7 +135,7 @@ class Cutting:
         return fitting or choice.parts
 
     def _object(self, flat: tuple[Part, ...], kind: _Kind) -> Cut:
-        if not any(_declares(part.node) for part in flat):
+        if not any(declares(part.node) for part in flat):
             return _whole_unless(kind)
         names = dict.fromkeys(name for part in flat for name in part.node.get("properties", ()))
         patterns = tuple(dict.fromkeys(text for part in flat for text in part.node.get("patternProperties", ())))
@@ -334,16 +343,6 @@ def _whole_unless(kind: _Kind) -> Cut:
         return value if isinstance(value, types) else other(value)
 
     return cut
-
-
-def _declares(node: dict[str, Any]) -> bool:
-    """Whether a schema says anything of which keys there are."""
-    return bool(
-        node.get("properties")
-        or node.get("patternProperties")
-        or "additionalProperties" in node
-        or "unevaluatedProperties" in node
-    )
 
 
 def _lead_to_closed(top: Part) -> frozenset[Path]:

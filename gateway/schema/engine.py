@@ -75,8 +75,11 @@ class Engine:
             return [fault]
 
     def cut(self, value: Any) -> Any:
-        root = self._cutting
+        root = self._root
         return value if root is None else root.cut(value)
+
+    def drops_all_of(self, full: Engine) -> bool:
+        return self._cutting.drops_all_of(full._cutting)
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
@@ -95,8 +98,12 @@ class Engine:
         return Secrets(self.places)
 
     @cached_property
-    def _cutting(self) -> Place | None:
-        return Cutting(self.places, self._fits, self._matches).root()
+    def _cutting(self) -> Cutting:
+        return Cutting(self.places, self._fits, self._matches)
+
+    @cached_property
+    def _root(self) -> Place | None:
+        return self._cutting.root()
 
     @cached_property
     def _switch(self) -> jsonschema_rs.Validator:

@@ -147,6 +147,16 @@ def _closes(node: dict[str, Any]) -> bool:
     )
 
 
+def declares(node: dict[str, Any]) -> bool:
+    """Whether a schema says anything of which keys there are."""
+    return bool(
+        node.get("properties")
+        or node.get("patternProperties")
+        or "additionalProperties" in node
+        or "unevaluatedProperties" in node
+    )
+
+
 def opens(node: dict[str, Any]) -> str | None:
     """The keyword by which this schema allows keys beyond its own, if any."""
     for keyword in ("additionalProperties", "unevaluatedProperties"):

@@ -47,6 +47,10 @@ class Schema:
         """The value without undeclared keys, at every depth; the same object where nothing is dropped."""
         return self._engine.cut(value)
 
+    def drops_all_of(self, full: Schema) -> bool:
+        """Whether `cut` leaves, of any value, what it leaves of `full.cut(value)`; False where that is not certain."""
+        return self._engine.drops_all_of(full._engine)
+
     def undeclared(self, value: Any) -> list[str]:
         """The paths that `cut` removes, as `rows[0].ssn`."""
         return removed(value, self._engine.cut(value))
