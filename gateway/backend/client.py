@@ -31,6 +31,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from gateway.backend.deadline import Deadlines
 from gateway.backend.decode import Decoder, decoder
 from gateway.backend.destination import Destination, destinations
 from gateway.backend.exchange import Answer, NoAnswer, Request, Send, Silence
@@ -53,6 +54,7 @@ class BackendClient:
     ) -> None:
         self._cells = cells
         self._kept = KeptLines()
+        self._deadlines = Deadlines()
         self._destinations: Mapping[str, Destination] = {}
         self.use(destinations(backends))
         self._connectors: dict[str | None, BaseConnector] = {}
@@ -124,7 +126,7 @@ class BackendClient:
     async def _answer(self, exchange: _Exchange) -> Answer | NoAnswer:
         """Try as often as may be within the deadline, and say in which way it failed."""
         try:
-            async with asyncio.timeout(exchange.request.timeout):
+            with self._deadlines.within(exchange.request.timeout):
                 if exchange.destination.tokens is not None:
                     return await self._with_token(exchange, exchange.destination.tokens)
                 return await self._attempts(exchange)

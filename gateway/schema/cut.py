@@ -257,7 +257,7 @@ def _cut_object(declared: dict[str, Any], rest: Any, other: Cut) -> Cut:
         return _cut_map(declared, rest, other)
     drops = rest is _DROP
     names = frozenset(declared)
-    covers = names.issuperset
+    covers, known = names.issuperset, names.__contains__
     count = len(names)
     inner = [(name, how) for name, how in declared.items() if how is not None]
 
@@ -268,9 +268,8 @@ def _cut_object(declared: dict[str, Any], rest: Any, other: Cut) -> Cut:
         kept = value
         if drops and (len(value) > count or not covers(value)):
             kept = {}
-            for key, held in value.items():
-                if key in names:
-                    kept[key] = held
+            for key in filter(known, value):
+                kept[key] = value[key]
         for name, how in inner:
             held = value.get(name)
             if held is not None and not (type(held) is dict and how.covers is not None and how.covers(held)):

@@ -30,7 +30,6 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 #: RFC 9110 section 7.2, read as a whole, so that nothing hides behind a bracket or a port.
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\s]*?)\.?)(?::[0-9]*)?").fullmatch
 
-_PRINCIPAL = web.RequestKey("principal", Principal)
 #: Whom calls are counted for where nobody has to prove who they are: all such callers together.
 ANYONE = "anyone"
 #: What a principal would have to hold to be let in; empty where they may go on.
@@ -86,16 +85,17 @@ def listener_server(
 
     async def admitted(request: web.BaseRequest, known: Principals) -> web.Response | None:
         """None where the request may go on, with its principal noted."""
+        assert isinstance(request, _Request)
         authorization = request.headers.getall("Authorization", ())
         found: Principal | Stranger | None = known.of(authorization)
         if found is None:
             found = await known.introduce(authorization)
         if isinstance(found, Principal):
-            request[_PRINCIPAL] = found
+            request.principal = found
         elif request.path not in routes.public:
             return _turned_away(found, known, wants(known, _NOBODY) or known.scopes)
         else:
-            request[_PRINCIPAL] = _NOBODY
+            request.principal = _NOBODY
             return None
         wanted = wants(known, found)
         return None if not wanted or request.path in routes.public else _insufficient(wanted, known)
@@ -138,13 +138,13 @@ def listener_server(
 
 def scopes_of(request: web.BaseRequest) -> frozenset[str] | None:
     """What the principal of a request may do; None where nobody has to prove who they are."""
-    principal = request.get(_PRINCIPAL)
+    principal = _principal(request)
     return None if principal is None else principal.scopes
 
 
 def caller_of(request: web.BaseRequest) -> str:
     """Whose calls a request's are, for the log and for limits."""
-    principal = request.get(_PRINCIPAL)
+    principal = _principal(request)
     return ANYONE if principal is None else principal.name
 
 
@@ -294,16 +294,25 @@ def _host_name(host: str) -> str:
 
 
 class _Request(web.BaseRequest):
-    """aiohttp's, but that no answer to it tells what made it, and in which version."""
+    """aiohttp's, but that no answer to it tells what made it, and in which version; with who speaks, once known."""
 
-    __slots__ = ()
+    __slots__ = ("principal",)
+    ATTRS = web.BaseRequest.ATTRS | {"principal"}
+
+    principal: Principal | None
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         response.headers.pop("Server", None)
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-    return _Request(message, payload, protocol, writer, task, asyncio.get_running_loop())
+    request = _Request(message, payload, protocol, writer, task, task.get_loop())
+    request.principal = None
+    return request
+
+
+def _principal(request: web.BaseRequest) -> Principal | None:
+    return request.principal if isinstance(request, _Request) else None
 
 
 class _Protocol(web.RequestHandler):
