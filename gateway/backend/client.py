@@ -31,6 +31,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from gateway.backend.arrived import arrived
 from gateway.backend.deadline import Deadlines
 from gateway.backend.decode import Decoder, decoder
 from gateway.backend.destination import Destination, destinations
@@ -283,10 +284,8 @@ async def _read(exchange: _Exchange, message: RawResponseMessage, payload: Strea
         if undo is None:
             return exchange.silent(Silence.UNDECODABLE, "an unknown content coding")
         body, wire_bytes = await _decoded(payload, undo, limit)
-    elif payload.is_eof() and payload.total_bytes <= limit:
-        # the whole answer came with its head, as most small ones do
-        body = payload.read_nowait() if payload.total_bytes else b""
-        wire_bytes = len(body)
+    elif (whole := arrived(payload, limit)) is not None:
+        body, wire_bytes = whole, len(whole)
     else:
         length = headers.get("content-length", "")
         announced = int(length[:19]) if length.isdecimal() else 0

@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import LineTooLong
 
 from gateway import json_text
+from gateway.backend.arrived import arrived
 from gateway.contract.model import Listener
 from gateway.record import record
 from gateway.surfaces.principals import Principal, Principals, Stranger
@@ -153,8 +154,8 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
     if not request.can_read_body:
         return b""
     content = request.content
-    if content.is_eof() and content.total_bytes <= limit:  # it came with the head: nothing to wait for
-        return content.read_nowait()
+    if (whole := arrived(content, limit)) is not None:
+        return whole
     if (request.content_length or 0) > limit:
         return None
     parts: list[bytes] = []

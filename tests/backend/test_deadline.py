@@ -1,4 +1,4 @@
-"""Deadlines that share a timer: whoever is late is ended, nobody else is, and nothing is kept of those that are done."""
+"""Deadlines that share a timer: whoever is late is ended and nobody else; nothing is kept of those that are done."""
 
 from __future__ import annotations
 
