@@ -176,10 +176,11 @@ def read_answer(
     value = None if answer.status in (204, 205) else json_text.parse(answer.body, charset)
     if isinstance(value, json_text.NotJson):
         return ended.badly(failure.answer_not_json(value.reason))
-    violations = schema.check(value)
-    seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
-    if violations and endpoint.validate_mode == "strict":
-        return ended.badly(failure.answer_invalid(violations), violations=seen)
+    seen: tuple[str, ...] = ()
+    if violations := schema.check(value):
+        seen = tuple(dict.fromkeys(violation.schema_path for violation in violations))
+        if endpoint.validate_mode == "strict":
+            return ended.badly(failure.answer_invalid(violations), violations=seen)
     # Who wants to see the full answer, or what was stripped of it, gets it cut; a view may do both in one.
     call = prepared.call
     at_once = call.view and endpoint.slices_at_once and not (trace or call.keep)
@@ -261,10 +262,13 @@ def _faults(broken: view.Broken) -> str:
 
 def headers_of(call: Call, generation: Generation, endpoint: Endpoint) -> tuple[tuple[str, str], ...]:
     """Of the caller's headers only those that the backend's `forward_headers` name, and the call's own id."""
-    backend = generation.contract.backends[endpoint.backend]
-    forwarded = [(name, call.headers[name.lower()]) for name in backend.forward_headers if name.lower() in call.headers]
-    traced = [("traceparent", call.headers["traceparent"])] if "traceparent" in call.headers else []
-    return (*forwarded, *traced, ("X-Tool-Call-Id", call.call_id))
+    own = ("X-Tool-Call-Id", call.call_id)
+    names, given = generation.contract.backends[endpoint.backend].forward_headers, call.headers
+    if not names and "traceparent" not in given:
+        return (own,)
+    forwarded = [(name, given[name.lower()]) for name in names if name.lower() in given]
+    traced = [("traceparent", given["traceparent"])] if "traceparent" in given else []
+    return (*forwarded, *traced, own)
 
 
 def _charset(answer: Answer) -> str | None:
