@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx2  # type: ignore[import-not-found,unused-ignore]  # lives in bench/.venv alone
+import httpx2  # type: ignore[import-not-found,unused-ignore]  # lives in bench/.venv-… alone
 from fastmcp import FastMCP  # type: ignore[import-not-found,unused-ignore]  # likewise
 
 

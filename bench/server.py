@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import subprocess
@@ -29,7 +30,12 @@ def free_port() -> int:
 
 
 def own_python(folder: Path, peer: str) -> Path:
-    """The interpreter of an environment of its own for a peer, made on first use."""
+    """The interpreter of an environment of its own for a peer, made on first use, of the kind that this one is.
+
+    Two builds of one version differ by a fifth in speed; a peer that runs on another one than we do is not compared.
+    """
+    kind = hashlib.sha256(f"{sys.base_prefix} {sys.version}".encode()).hexdigest()[:8]
+    folder = folder.with_name(f"{folder.name}-{kind}")
     python = folder / "bin" / "python"
     if not (folder / ".installed").exists():
         print(f"Installing {peer} into {folder} (once) ...", file=sys.stderr)
