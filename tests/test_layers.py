@@ -59,6 +59,7 @@ ROOMS = {
 #: Third-party libraries, and the only rooms that may name them.
 LIBRARIES = {
     "aiohttp": {
+        "gateway.backend.arrived",
         "gateway.backend.destination",
         "gateway.backend.client",
         "gateway.backend.kept",
