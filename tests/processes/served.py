@@ -15,8 +15,19 @@ from typing import Any
 import psutil
 
 from gateway.contract.values import Address
+from tests.test_serve import samples
 
 PATIENCE = 30
+#: Exchanges that the pass-through of `api` answered well.
+RELAYED = ("toolview_passthrough_requests_total", "api", "GET", "2xx")
+
+
+async def counted(admin: Address, exchanges: int) -> dict[tuple[str, ...], float]:
+    """The metrics, once the relay has read what it passed on: it does so after the client has its answer (0064)."""
+    async with asyncio.timeout(PATIENCE):
+        while (found := await samples(admin)).get(RELAYED, 0) < exchanges:
+            pass
+    return found
 
 
 @dataclass
