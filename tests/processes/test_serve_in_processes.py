@@ -85,7 +85,7 @@ async def test_metrics_of_two_workers_add_up_also_when_one_is_killed_and_replace
             await gateway.until(door, 2 if door == "tools" else 1, without=victim)
             await check()
             await some_calls()
-        await check()
+            await check()
         assert await gateway.end() == 0
 
 
