@@ -77,6 +77,8 @@ def _found(before: Sequence[str], commands: Mapping[str, Sequence[str]], load: L
     switches = OF_COMMAND.get(command)
     if before == ["import"]:
         return ["openapi"]
+    if before == ["completion"]:
+        return list(SCRIPTS)
     if switches is None:
         return [flag for flag in commands.get(command, ()) if flag.startswith("--") and flag not in words]
     own, tool, behind = _parted(words, switches)

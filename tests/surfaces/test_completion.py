@@ -75,6 +75,8 @@ OF_PREVIEW = ["--answer", "--status", "--json", "--config", "--help"]
         (["call", "--config", "x", "read", "--output", ""], []),
         (["call", "nothing", "--"], []),
         (["nothing", ""], []),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["completion", "f"], ["fish"]),
         ([], ["call", "check", "serve"]),
     ],
 )
@@ -139,6 +141,7 @@ LINES = {
     "toolview call --dry-run --config other.yaml else": "elsewhere",
     "toolview call elsewhere --config other.yaml --w": "--why",
     "toolview preview read --mode ": "short long",
+    "toolview completion ": "bash zsh fish",
 }
 
 
