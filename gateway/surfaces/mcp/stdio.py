@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import threading
 from collections import deque
 from collections.abc import Coroutine, Iterable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
@@ -37,6 +39,8 @@ class StdioSession:
         self._calls: dict[Id, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
+        #: Nobody can write to us any more; what was written may still wait to be read.
+        self._hung_up = asyncio.Event()
 
     async def run(self, grace: float) -> None:
         """Answer until the input ends, then what is under way for up to `grace` seconds; at once where nobody reads."""
@@ -46,16 +50,23 @@ class StdioSession:
         # Threads, since what a shell hands over may be a file, a terminal or a pipe that others read too; none of
         # them keeps the process from ending.
         threading.Thread(target=self._read, args=(loop, limit), name="stdin", daemon=True).start()
+        threading.Thread(target=self._look_out, args=(loop,), name="ends", daemon=True).start()
         broken = asyncio.create_task(_when(self._sink.broken))
         ended = asyncio.create_task(_when(self._ended))
+        hung_up = asyncio.create_task(_when(self._hung_up))
         try:
-            await asyncio.wait({broken, ended}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({broken, ended, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+            while not (broken.done() or ended.done()):
+                written = self._sink.written
+                await asyncio.wait({broken, ended}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
+                if self._sink.full and self._sink.written == written:
+                    break  # whoever left reads nothing either, so the rest of the input has no end
             if self._tasks and not broken.done():
                 finished = asyncio.create_task(_all_of(list(self._tasks)))
                 self._tasks.add(finished)
                 await asyncio.wait({broken, finished}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            left = [broken, ended, *self._tasks]
+            left = [broken, ended, hung_up, *self._tasks]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -70,10 +81,23 @@ class StdioSession:
                     _hand_over(loop, self._take(line))
             for line in lines.end():
                 _hand_over(loop, self._take(line))
-        except OSError:  # the other end broke it off
+        except (OSError, CancelledError):  # the other end broke it off, or all is over
             pass
         with suppress(RuntimeError):  # the loop is closed already
             loop.call_soon_threadsafe(self._ended.set)
+
+    def _look_out(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread of its own: who leaves is seen at once, also where nothing is written just now."""
+        if not hasattr(select, "poll"):
+            return
+        poll = select.poll()
+        ends = {self._source: self._hung_up, self._sink.number: self._sink.broken}
+        for number in ends:
+            poll.register(number, 0)  # asks for nothing, and is told of hang-ups and errors all the same
+        while ends:
+            for number, _ in poll.poll():
+                poll.unregister(number)
+                _tell(loop, ends.pop(number).set)
 
     async def _take(self, line: bytes | None) -> None:
         """Begin one message; None is a line that is longer than may be."""
@@ -159,7 +183,9 @@ class _Sink:
 
     def __init__(self, sink: int) -> None:
         self.broken = asyncio.Event()
-        self._sink = sink
+        self.number = sink
+        #: Bytes that the other end has taken.
+        self.written = 0
         self._waiting: deque[bytes | None] = deque()
         self._some = threading.Semaphore(0)
         self._size = 0
@@ -178,6 +204,11 @@ class _Sink:
         self._waiting.append(message)
         self._some.release()
 
+    @property
+    def full(self) -> bool:
+        """Too much waits to be read."""
+        return not self._has_room.is_set()
+
     async def room(self) -> None:
         """Wait until not too much waits to be read."""
         await self._has_room.wait()
@@ -195,7 +226,9 @@ class _Sink:
             while self._some.acquire() and (message := self._waiting.popleft()) is not None:
                 left = memoryview(message)
                 while left:
-                    left = left[os.write(self._sink, left) :]
+                    taken = os.write(self.number, left[:_PIECE])
+                    left = left[taken:]
+                    self.written += taken
                 _tell(loop, self._wrote, len(message))
         except OSError:
             _tell(loop, self.broken.set)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
@@ -196,17 +197,102 @@ async def test_a_signal_ends_it_at_once_and_takes_back_what_is_under_way(
     await process.end()
 
 
-async def test_a_client_that_no_longer_reads_ends_it(behind: Backend, tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    pipe = asyncio.subprocess.PIPE
-    words = [sys.executable, "-m", "gateway", "stdio", str(tmp_path / "gateway.yaml")]
-    environment = {**os.environ, "PYTHONPATH": ROOT}
-    process = Process(
-        await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=writing, stderr=pipe, env=environment)
-    )
-    os.close(writing)
-    os.close(reading)
-    process.write(call(1, "hang"), {"jsonrpc": "2.0", "id": 2, "method": "ping"})
-    assert await asyncio.wait_for(process.process.wait(), 30) == 0
-    assert process.process.stderr is not None
-    assert b"Traceback" not in await process.process.stderr.read()
+class Ends:
+    """`toolview stdio` on pipes that leave one by one, as those of a client do that ends or is ended."""
+
+    def __init__(self, folder: Path) -> None:
+        source, self.to_it = os.pipe()
+        self.from_it, sink = os.pipe()
+        self.log = folder / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gateway", "stdio", str(folder / "gateway.yaml")],
+                stdin=source, stdout=sink, stderr=log, env={**os.environ, "PYTHONPATH": ROOT},
+            )  # fmt: skip
+        os.close(source)
+        os.close(sink)
+        self.open = {self.to_it, self.from_it}
+
+    async def ask(self, message: Json) -> bytes:
+        """Write one message and read its answer."""
+        await self.write(message)
+        answer = b""
+        while not answer.endswith(b"\n"):
+            answer += await asyncio.wait_for(asyncio.to_thread(os.read, self.from_it, 65536), 30)
+        return answer
+
+    async def write(self, *messages: Json) -> None:
+        text = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+        written = 0
+        while written < len(text):
+            some = text[written : written + 4096]
+            written += await asyncio.wait_for(asyncio.to_thread(os.write, self.to_it, some), 30)
+
+    def leave(self, *numbers: int) -> None:
+        for number in numbers:
+            os.close(number)
+            self.open.discard(number)
+
+    async def end(self) -> tuple[int, str]:
+        """The exit code, and all that it said."""
+        try:
+            code = await asyncio.to_thread(self.process.wait, 30)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.leave(*self.open)
+        return code, self.log.read_text()
+
+
+PING = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+
+
+@pytest.mark.parametrize("left", ["input", "output", "both"])
+async def test_a_client_that_leaves_between_two_calls_ends_it(behind: Backend, tmp_path: Path, left: str) -> None:
+    ends = Ends(tmp_path)
+    await ends.ask(PING)
+    ends.leave(*{"input": [ends.to_it], "output": [ends.from_it], "both": [ends.to_it, ends.from_it]}[left])
+    assert await ends.end() == (0, "")
+
+
+@pytest.mark.parametrize("input_too", [False, True])
+async def test_a_client_that_no_longer_reads_ends_it_at_once_and_takes_its_calls_back(
+    behind: Backend, tmp_path: Path, *, input_too: bool
+) -> None:
+    (tmp_path / "gateway.yaml").write_text(
+        (tmp_path / "gateway.yaml")
+        .read_text()
+        .replace("progress: 10ms", "progress: 1m")
+        .replace("gateway:\n", "gateway:\n  shutdown: 1m\n", 1)
+    )  # nothing is written meanwhile, and whoever still reads is waited for
+    ends = Ends(tmp_path)
+    await ends.write(call(1, "hang"))
+    while not behind.received:
+        await asyncio.wait_for(_next(behind), 30)
+    ends.leave(ends.from_it, *([ends.to_it] if input_too else []))
+    await asyncio.wait_for(behind.left.wait(), 30)
+    code, log = await ends.end()
+    assert (code, "Traceback" in log) == (0, False)
+
+
+LIST = {"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": {}}
+#: More than may wait to be read before no more is taken in, with what a pipe holds besides.
+_TOO_MUCH = (1 << 20) + (1 << 18)
+
+
+@pytest.mark.parametrize("left", ["output", "both", "a signal", "input"])
+async def test_a_client_that_leaves_while_answers_wait_to_be_read_ends_it(
+    behind: Backend, tmp_path: Path, left: str
+) -> None:
+    text = (tmp_path / "gateway.yaml").read_text()
+    (tmp_path / "gateway.yaml").write_text(text.replace("gateway:\n", "gateway:\n  shutdown: 10ms\n", 1))
+    ends = Ends(tmp_path)
+    answer = await ends.ask(LIST)
+    await ends.write(*[LIST] * (_TOO_MUCH // len(answer)))
+    if left == "a signal":
+        ends.process.send_signal(signal.SIGTERM)
+    elif left == "input":
+        ends.leave(ends.to_it)
+    else:
+        ends.leave(ends.from_it, *([ends.to_it] if left == "both" else []))
+    assert await ends.end() == (0, "")
