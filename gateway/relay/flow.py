@@ -56,6 +56,15 @@ class Means:
     unread: Unread
 
 
+class Reader(Protocol):
+    """Who looks at what went by in one direction."""
+
+    #: What was taken last costs more to look at than to move.
+    tiny: bool
+
+    def take(self, view: Piece) -> None: ...
+
+
 class Owner(Protocol):
     """Who decides what an end of one direction means for the other."""
 
@@ -82,6 +91,7 @@ class Flow:
         "_full",
         "_loop",
         "_on_readable",
+        "_reader",
         "_ready",
         "_receive",
         "_send",
@@ -103,7 +113,7 @@ class Flow:
         means: Means,
         source: socket.socket,
         sink: socket.socket,
-        tell: Callable[[Piece], None],
+        reader: Reader,
     ) -> None:
         self.owner = owner
         self.source = source
@@ -115,7 +125,8 @@ class Flow:
         self.reading = False
         #: The source said that nothing more will come, or nothing more is wanted.
         self.ended = False
-        self._tell = tell
+        self._reader = reader
+        self._tell = reader.take
         self._receive: Callable[[], Piece] = partial(source.recv, LITTLE)
         self._send = sink.send
         #: A piece of this size tells that more is waiting.
@@ -130,6 +141,11 @@ class Flow:
     @property
     def held_back(self) -> bool:
         return self.pending is not None
+
+    @property
+    def toils(self) -> bool:
+        """What came last costs more to look at than to move."""
+        return self._reader.tiny
 
     def resume(self) -> None:
         """Read on, unless there is a reason not to."""
@@ -205,8 +221,13 @@ class Flow:
         return self._buffer[: self.source.recv_into(self._buffer)]
 
     def _ask_for_more(self, size: int) -> None:
-        """More is waiting than was asked for; what comes in the shared buffer is looked at each time."""
-        if self._full == LITTLE or (self._full == 0 and size < MORE):
+        """More is waiting than was asked for; what comes in the shared buffer is looked at each time.
+
+        Where it takes long to look at, little is asked for, so that all others have their turn in between.
+        """
+        if self.toils:
+            self._receive, self._full = partial(self.source.recv, LITTLE), LITTLE
+        elif self._full == LITTLE or (self._full == 0 and size < MORE):
             self._receive, self._full = partial(self.source.recv, MORE), MORE
         else:
             self._receive, self._full = self._receive_much, 0
@@ -247,11 +268,15 @@ class GatedFlow(Flow):
         means: Means,
         source: socket.socket,
         sink: socket.socket,
-        tell: Callable[[Piece], None],
+        reader: Reader,
         gate: Gate,
     ) -> None:
-        super().__init__(owner, means, source, sink, tell)
+        super().__init__(owner, means, source, sink, reader)
         self.gate = gate
+
+    @property
+    def toils(self) -> bool:
+        return self.gate.tiny or self._reader.tiny
 
     def accept(self, data: Piece) -> None:
         self.follow(*self.gate.take(data))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import unquote_to_bytes
 
-from gateway.relay.strict import Head, is_trailer, read_chunk_line, read_head
+from gateway.relay.observe import STEP
+from gateway.relay.strict import CHUNKS, TRAILER_LINES, Head, is_trailer, read_chunk_line, read_head
 
 _LONGEST_HEAD = 65536
 _LONGEST_LINE = 8192
@@ -69,7 +70,7 @@ class _Place(Enum):
 class Gate:
     """One connection's requests. `take` says which bytes may go on, and why no more may."""
 
-    __slots__ = ("_held", "_left", "_looked_at", "_place", "_routes")
+    __slots__ = ("_held", "_left", "_looked_at", "_place", "_routes", "_work", "tiny")
 
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
@@ -79,6 +80,9 @@ class Gate:
         self._looked_at = 0
         #: Bytes of the body or chunk at hand that are still to come.
         self._left = 0
+        self._work = 0
+        #: What was taken last held so many small chunks or lines that to read it costs more than to move it.
+        self.tiny = False
 
     @property
     def at_boundary(self) -> bool:
@@ -93,10 +97,14 @@ class Gate:
         """Bytes that may go on, in order, and the refusal that ends them."""
         if self._place is _Place.OPEN or (self._place is _Place.LENGTH and self._left > len(data)):
             self._left -= len(data)
+            self.tiny = False
             return data, None
         self._looked_at = len(self._held)
         self._held += data
-        return self._go_on()
+        self._work = 0
+        verdict = self._go_on()
+        self.tiny = self._work > len(data)
+        return verdict
 
     def upgraded(self, yes: bool) -> tuple[bytes | memoryview, Refused | None]:
         """The answer to an upgrade came: from here on everything passes, or requests are read again."""
@@ -133,7 +141,7 @@ class Gate:
                 self._place = _Place.HEAD if self._place is _Place.LENGTH else _Place.CHUNK_END
             return step
         if self._place in (_Place.SIZE_LINE, _Place.CHUNK_END, _Place.TRAILER):
-            return self._pass_line(at)
+            return self._pass_many(at) or self._pass_line(at)
         return 0
 
     def _pass_head(self, at: int) -> int | Refused:
@@ -169,7 +177,38 @@ class Gate:
             return Refused(400, "Lines end with CR and LF.")
         return 0
 
+    def _pass_many(self, at: int) -> int:
+        """Whole chunks or lines, so many as can be judged in few steps; 0 where the next needs a look of its own."""
+        if self._place is _Place.SIZE_LINE:
+            return self._pass_chunks(at) - at
+        if self._place is not _Place.TRAILER:
+            return 0
+        found = TRAILER_LINES.match(self._held, at)
+        assert found is not None  # it may match nothing
+        step = found.end() - at
+        self._work += step
+        return step
+
+    def _pass_chunks(self, at: int) -> int:
+        """Where the last of the whole chunks ends that are beyond doubt."""
+        held, count = self._held, len(self._held)
+        while at < count:
+            found = CHUNKS.match(held, at)
+            assert found is not None  # it may match nothing
+            digits = found[1]
+            small = found.end() if digits is None else found.start(1)
+            self._work += small - at + STEP
+            at = small
+            if digits is None:
+                break
+            end = found.end() + int(digits, 16)
+            if end == found.end() or not held.startswith(b"\r\n", end):  # the last one, or not all there, or unsound
+                break
+            at = end + 2
+        return at
+
     def _pass_line(self, at: int) -> int | Refused:
+        self._work += STEP
         end = self._held.find(b"\n", at) + 1
         if not end:
             return self._bad_body() if len(self._held) - at > _LONGEST_LINE else 0

@@ -43,6 +43,19 @@ _USUAL_ANSWER = re.compile(
     + rb"\r\n"
 )
 
+#: A chunk or line counts as so many bytes of work, since each takes a step however short it is.
+STEP = 64
+#: Size, bytes and line ends of chunks that one digit sizes; the bytes and the line end behind them are not looked at.
+_SMALL_CHUNK = b"|".join(
+    rb"[%x%X][ \t]{0,256}+(?:;[^\n]{0,1024}+)?+\r?+\n(?s:.{%d})" % (size, size, size + 2) for size in range(1, 16)
+)
+#: A run of small chunks, read in one step, and the size of a chunk behind it that is large, the last or not all there.
+_CHUNKS = re.compile(
+    rb"(?:[ \t]{0,256}+0{0,15}+(?:" + _SMALL_CHUNK + rb"))*+(?:[ \t]{0,256}+([0-9A-Fa-f]{1,16}+)[ \t]{0,256}+\r?+\n)?"
+)
+#: Lines of a trailer, which nobody here reads.
+_TRAILER_LINES = re.compile(rb"(?:[^\r\n][^\n]{0,1024}+\n)*+")
+
 #: A caller can never make a label value: any other method is `other`.
 _OTHER = "other"
 _METHODS = {
@@ -185,7 +198,7 @@ _BOUNDARY, _HEAD, _LENGTH, _SIZE_LINE, _CHUNK, _TRAILER, _TO_END, _BLIND = range
 class _Messages(ABC):
     """One direction: heads are read, bodies are counted and not looked into, chunk sizes are followed."""
 
-    __slots__ = ("_counted", "_held", "_skip", "_state", "_watch", "heads")
+    __slots__ = ("_counted", "_held", "_skip", "_state", "_watch", "_work", "heads", "tiny")
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -197,6 +210,9 @@ class _Messages(ABC):
         self.heads = 0
         #: Bytes of the message at hand, those to be skipped included.
         self._counted = 0
+        self._work = 0
+        #: What was taken last held so many small chunks or lines that to read it costs more than to move it.
+        self.tiny = False
 
     @property
     def size(self) -> int:
@@ -217,12 +233,13 @@ class _Messages(ABC):
     def take(self, view: Piece) -> None:
         """Read what came, however it is cut; no body is copied."""
         count, at = len(view), 0
+        self._work = 0
         while at < count:
             if self._skip:
                 at += self._skip
                 if at > count:
                     self._skip = at - count
-                    return
+                    break
                 self._skip = 0
                 if self._state == _LENGTH:
                     self._state = _BOUNDARY
@@ -233,9 +250,13 @@ class _Messages(ABC):
                 at += self._read_head(bytes(view[at : at + _PIECE] if at or count > _PIECE else view))
             elif self._state >= _TO_END:
                 self._counted += count - at
-                return
+                break
             else:
-                at += self._read_line(bytes(view[at : at + _PIECE]))
+                end = at if self._held else self._read_many(view, at)
+                if end == at:
+                    end += self._read_line(bytes(view[at : at + _PIECE]))
+                at = end
+        self.tiny = self._work > count
 
     @abstractmethod
     def _begin(self, head: bytes) -> None:
@@ -268,8 +289,38 @@ class _Messages(ABC):
         self._begin(data[begin:end])
         return end - known
 
+    def _read_many(self, view: Piece, at: int) -> int:
+        """Read of the chunked coding what takes few steps; returns where that ends, maybe where it began."""
+        began = at
+        if self._state == _TRAILER:
+            found = _TRAILER_LINES.match(view, at)
+            assert found is not None  # it may match nothing
+            at = found.end()
+            self._work += at - began
+        count = len(view)
+        while self._state == _SIZE_LINE and at < count:
+            found = _CHUNKS.match(view, at)
+            assert found is not None  # it may match nothing
+            end = found.end()
+            self._work += end - at + STEP
+            at = end
+            if (digits := found[1]) is None:
+                break
+            size = int(digits, 16)
+            if not size:
+                self._state = _TRAILER
+            elif at + size + 2 <= count:
+                at += size + 2
+            else:
+                self._state = _CHUNK
+                self._skip = size + 2
+                self._counted += size + 2
+        self._counted += at - began
+        return at
+
     def _read_line(self, data: bytes) -> int:
         """Read a line of the chunked coding, or as much of it as came; returns how much of `data` it was."""
+        self._work += STEP
         end = data.find(b"\n") + 1
         if not end:
             self._counted += len(data)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.relay.backend import Backend, Unreachable
-from gateway.relay.flow import WOULD_BLOCK, Flow, GatedFlow, Means
+from gateway.relay.flow import MORE, WOULD_BLOCK, Flow, GatedFlow, Means
 from gateway.relay.gate import Gate, Refused, Routes
 from gateway.relay.observe import Observer, Watch
 from gateway.relay.own_words import own_answer
@@ -138,7 +138,7 @@ class Pair:
 
     def _first_bytes(self) -> None:
         try:
-            count = self.client.recv_into(self.setting.means.buffer)
+            count = self.client.recv_into(self.setting.means.buffer, MORE)
         except WOULD_BLOCK:
             return
         except OSError:
@@ -172,13 +172,13 @@ class Pair:
             return
         self.backend = opened
         means = self.setting.means
-        self.down = Flow(self, means, opened, self.client, self._watch.answers.take)
+        self.down = Flow(self, means, opened, self.client, self._watch.answers)
         self.down.resume()
         if self._gate is None:
-            self.up = Flow(self, means, self.client, opened, self._watch.requests.take)
+            self.up = Flow(self, means, self.client, opened, self._watch.requests)
             self.up.push(first)
         else:
-            self.up = gated = GatedFlow(self, means, self.client, opened, self._watch.requests.take, self._gate)
+            self.up = gated = GatedFlow(self, means, self.client, opened, self._watch.requests, self._gate)
             gated.follow(first, refused)
         self.up.resume()
         self._look_out()

@@ -16,8 +16,22 @@ _NAME = re.compile(_TOKEN)
 #: RFC 9110 §5.5: no control character but a tab; bytes above ASCII are opaque data.
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
+#: A run of whole chunks that one digit sizes, and the size line of a larger one: `_CHUNK_LINE` many times in one step.
+CHUNKS = re.compile(
+    rb"(?:0{0,15}+(?:"
+    + b"|".join(
+        rb"[%x%X][ \t]{0,256}+(?:;[\t\x20-\x7e\x80-\xff]{0,1024}+)?+\r\n(?s:.{%d})\r\n" % (size, size, size)
+        for size in range(1, 16)
+    )
+    + rb"))*+(?:([0-9A-Fa-f]{1,16}+)[ \t]{0,256}+\r\n)?"
+)
 #: Fields that a trailer may not carry, for they would change how the message is read (RFC 9110 §6.5.1).
 _NEVER_IN_TRAILERS = {b"content-length", b"transfer-encoding", b"host", b"upgrade", b"connection"}
+#: A run of lines that may stand in a trailer: what `is_trailer` allows, in one step.
+TRAILER_LINES = re.compile(
+    rb"(?:(?!(?i:" + b"|".join(sorted(_NEVER_IN_TRAILERS)) + rb"):)"
+    + _TOKEN[:-1] + rb"{1,1024}+:[\t\x20-\x7e\x80-\xff]{0,1024}+\r\n)*+"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

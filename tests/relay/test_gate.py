@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from gateway.relay.flow import LITTLE, MORE, Flow, GatedFlow
 from gateway.relay.gate import Gate, Refused, Routes
+from gateway.relay.observe import Piece
 from tests.relay.exchanges import EXCHANGES
-from tests.relay.rig import Door, Step, connect, play, relay_to, until
+from tests.relay.rig import Door, Step, calls_of, connect, play, relay_to, until
 
 _DECLARED = (
     ("GET", "/people/{team}"),
@@ -183,6 +190,113 @@ def test_a_chunked_body_that_two_readers_may_read_differently_is_stopped_at_the_
     assert refused is not None
     assert (refused.status, refused.in_body) == (400, True)
     assert (head + body).startswith(passed)
+
+
+_CHUNKED = _head(_POST, "Host: h", "Transfer-Encoding: chunked")
+_SMALL = b"".join(b"%x\r\n%s\r\n" % (size, b"\n" * size) for size in range(1, 16))
+
+
+def _judged(*parts: bytes) -> tuple[bytes, int | None, str | None]:
+    passed, refused = _take(*parts)
+    return passed, refused.status if refused else None, refused.sentence if refused else None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _SMALL + b"0\r\n\r\n",
+        b"1\r\nx\r\n20\r\n" + b"1" * 32 + b"\r\n2\r\n\r\n\r\n011\r\n" + b"\r" * 17 + b"\r\n0\r\n\r\n",
+        b"1;a=b\r\nx\r\n0002\t;\r\nxx\r\n3 \r\nxxx\r\n10 ;y\r\n" + b"z" * 16 + b"\r\n0;q\r\n\r\n",
+        b"0\r\nA: b\r\nc:\r\nd: \xe9\t\r\n\r\n",
+        b"1\r\nx\r\n1\r\nxy\r\n",
+        b"1\r\nx\r\n10\r\n0123456789abcdefg\r\n",
+        b"1\r\nx\r\n1;\x01\r\nx\r\n",
+        b"1\r\nx\r\n1\nx\r\n",
+        b"1\r\nx\r\n1 1\r\nx\r\n",
+        b"1\r\nx\r\n00000000000000001\r\nx\r\n",
+        b"1\r\nx\r\n\r\n",
+        b"0\r\nA: b\r\nTransfer-ENCODING: x\r\n\r\n",
+        b"0\r\nA: b\r\nHost:h\r\n\r\n",
+        b"0\r\nA: b\r\nHosts: h\r\nConnection-: h\r\n\r\n",
+        b"0\r\nA: b\r\nC: \x7f\r\n\r\n",
+        b"0\r\nA: b\r\n c\r\n\r\n",
+        b"0\r\nA: b\nC: d\r\n\r\n",
+    ],
+)
+def test_chunks_are_judged_the_same_in_few_steps_and_byte_by_byte(body: bytes) -> None:
+    text = _CHUNKED + body + _head("GET /secret HTTP/1.1")
+    slowly = _judged(*(bytes([byte]) for byte in text))
+    for at in range(len(text)):
+        assert _judged(text[:at], text[at:]) == slowly, at
+
+
+_CHUNK_GRAINS = st.sampled_from(
+    [b"1\r\nx\r\n", b"a\r\n0123456789\r\n", b"1;x\r\nx\r\n", b"12\r\n", b"0" * 18 + b"\r\n", b"0\r\n", b"\r\n", b"\n",
+     b"\r", b"f", b"A: b\r\n", b" ", b"\t", b";", b"1" * 8, b"Content-Length: 1\r\n", b"host:x\r\n", b"a b: c\r\n",
+     b"a:\x00\r\n"]
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(_CHUNK_GRAINS, max_size=30), st.integers(1, 60))
+def test_chunks_in_any_order_and_pieces_are_judged_as_byte_by_byte(grains: list[bytes], size: int) -> None:
+    text = _CHUNKED + b"".join(grains)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert _judged(text) == _judged(*pieces) == _judged(*(bytes([byte]) for byte in text))
+
+
+@pytest.mark.parametrize(
+    "many",
+    [b"1\r\nx\r\n" * 50_000, b"01;a=b\r\nx\r\n" * 50_000, _SMALL * 2_000, b"0\r\n" + b"A: b\r\n" * 10_000],
+    ids=["one byte each", "with extensions", "every small size", "a trailer"],
+)
+def test_many_small_chunks_are_judged_in_few_steps(many: bytes) -> None:
+    gate = Gate(Routes(_DECLARED))
+    gate.take(_CHUNKED)
+    taken: list[object] = []
+    assert calls_of(lambda: taken.append(gate.take(many))) < 100
+    assert taken == [(many, None)]
+    assert (gate.tiny, gate.at_boundary) == (True, False)
+    gate.take(b"\r\n" if many.startswith(b"0\r\n") else b"0\r\n\r\n")
+    gate.take(_head(_POST, "Host: h", "Content-Length: 4000") + b"x" * 4000)
+    assert (gate.tiny, gate.at_boundary) == (False, True)
+
+
+def _noted(accept: Callable[[Any, Piece], None], sizes: list[int]) -> Callable[[Any, Piece], None]:
+    def noting(flow: Any, data: Piece) -> None:
+        sizes.append(len(data))
+        accept(flow, data)
+
+    return noting
+
+
+@pytest.mark.parametrize("declared", [None, _DECLARED])
+async def test_of_small_chunks_little_is_taken_at_once_and_of_others_much(
+    declared: tuple[tuple[str, str], ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever floods has one turn after another, each of them short, with everybody else in between."""
+    sizes: list[int] = []
+    for kind in (Flow, GatedFlow):
+        monkeypatch.setattr(kind, "accept", _noted(kind.accept, sizes))
+    small, large = b"1\r\nx\r\n" * 100_000, b"100000\r\n" + b"x" * (1 << 20) + b"\r\n0\r\n\r\n"
+    door = Door()
+    async with relay_to(door, declared=declared) as (_, port, _notes):
+        near = await connect(port)
+        await near.send(_CHUNKED)
+        far = await door.accept()
+        sending = asyncio.create_task(near.send(small))
+        await far.read_until(len(_CHUNKED + small))
+        await sending
+        assert max(sizes) <= MORE
+        assert max(sizes[3:]) <= LITTLE
+        sending = asyncio.create_task(near.send(large))
+        await far.read_until(len(_CHUNKED + small + large))
+        await sending
+        assert max(sizes) > MORE
+        assert far.received == _CHUNKED + small + large
+        near.close()
+        far.close()
+    door.close()
 
 
 _GET = _head("GET /people/red HTTP/1.1")

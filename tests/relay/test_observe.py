@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.relay.observe import Watch
 from tests.relay.exchanges import EXCHANGES
-from tests.relay.rig import Notes, Step, client, server
+from tests.relay.rig import Notes, Step, calls_of, client, server
 
 _GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -213,3 +213,70 @@ def test_a_head_in_one_piece_is_read_as_its_bytes_one_by_one(data: st.DataObject
         watch.closed()
     assert [fact[:2] for fact in whole[1].facts] == [fact[:2] for fact in single[1].facts]
     assert (whole[1].cuts, whole[1].opaques) == (single[1].cuts, single[1].opaques)
+
+
+_CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+_SMALL = b"".join(b"%x\r\n%s\r\n" % (size, b"\n" * size) for size in range(1, 16))
+#: Chunked bodies, to be read in one piece, in two, cut at every place, and byte by byte, which is never fast.
+_BODIES = {
+    "every small size": _SMALL + b"0\r\n\r\n",
+    "small ones and large ones": b"1\r\nx\r\n20\r\n" + b"1" * 32 + b"\r\n2\r\n\r\n\r\n011\r\n" + b"\r" * 17
+    + b"\r\n0\r\n\r\n",
+    "extensions and spaces": b"1;a=b\r\nx\r\n 0002\t;\r\nxx\r\n3 \r\nxxx\r\n4;\rx\r\nxxxx\r\n 10 ;y\r\n"
+    + b"z" * 16 + b"\r\n0;q\r\n\r\n",
+    "lines that end with LF": b"1\nxyz2\nxxyz0\nA: b\n\n",
+    "a line end that is none": b"1\r\nxyz1\r\nxyz0\r\n\r\n",
+    "two CR": b"1\r\r\nx\r\n0\r\r\na\r\r\n\r\r\n",
+    "a trailer": b"0\r\nA: b\r\nno colon\r\n\rC\r\n folded\r\n\r\n",
+    "sixteen digits": b"0000000000000001\r\nx\r\n0000000000000000\r\n\r\n",
+    "seventeen digits": b"00000000000000001\r\nx\r\n0\r\n\r\n",
+    "a size that is none": b"1\r\nx\r\nx\r\n",
+    "no size": b"1\r\nx\r\n\r\n0\r\n\r\n",
+    "a sign": b"1\r\nx\r\n+1\r\nx\r\n0\r\n\r\n",
+    "a body that stops": b"1\r\nx\r\nf\r\nx",
+}  # fmt: skip
+
+
+def _seen(pieces: list[bytes]) -> tuple[list[object], int, bool]:
+    watch, notes = _watch([client(piece) for piece in pieces])
+    idle, begun = watch.requests.at_boundary, watch.requests.size
+    watch.closed()
+    return [fact[:2] for fact in notes.facts], notes.opaques + begun * 10, idle
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_chunks_are_read_the_same_in_few_steps_and_byte_by_byte(name: str) -> None:
+    for text in (_CHUNKED + _BODIES[name] + _GET, _CHUNKED + _BODIES[name]):
+        slowly = _seen([bytes([byte]) for byte in text])
+        for at in range(len(text)):
+            assert _seen([text[:at], text[at:]]) == slowly, at
+
+
+_CHUNK_GRAINS = st.sampled_from(
+    [b"1\r\nx\r\n", b"a\r\n0123456789\r\n", b"1;x\r\nx\r\n", b"12\r\n", b"0" * 18 + b"\r\n", b"0\r\n", b"\r\n", b"\n",
+     b"\r", b"f", b"A: b\r\n", b" ", b"\t", b";", b"1" * 8, b"Content-Length: 1\r\n", b"host:x\r\n", b"a b: c\r\n",
+     b"a:\x00\r\n", _GET]
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(_CHUNK_GRAINS, max_size=30), st.integers(1, 60))
+def test_chunks_in_any_order_and_pieces_are_read_as_byte_by_byte(grains: list[bytes], size: int) -> None:
+    text = _CHUNKED + b"".join(grains)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    assert _seen([text]) == _seen(pieces) == _seen([bytes([byte]) for byte in text])
+
+
+@pytest.mark.parametrize(
+    "many",
+    [b"1\r\nx\r\n" * 50_000, b"01;a=b\r\nx\r\n" * 50_000, _SMALL * 2_000, b"0\r\n" + b"A: b\r\n" * 50_000],
+    ids=["one byte each", "with extensions", "every small size", "a trailer"],
+)
+def test_many_small_chunks_are_read_in_few_steps(many: bytes) -> None:
+    watch, notes = _watch([client(_CHUNKED)])
+    assert calls_of(lambda: watch.requests.take(memoryview(many))) < 100
+    requests = watch.requests
+    assert (requests.tiny, requests.at_boundary, requests.size) == (True, False, len(_CHUNKED) + len(many))
+    requests.take(b"\r\n" if many.startswith(b"0\r\n") else b"0\r\n\r\n")
+    requests.take(b"POST / HTTP/1.1\r\nContent-Length: 4000\r\n\r\n" + b"x" * 4000)
+    assert (requests.tiny, requests.at_boundary, notes.opaques) == (False, True, 0)
