@@ -15,7 +15,9 @@ from urllib.parse import unquote_to_bytes
 from gateway.relay.observe import STEP
 from gateway.relay.strict import CHUNKS, TRAILER_LINES, Head, is_trailer, read_chunk_line, read_head
 
+#: Of a head with its empty line, and of a trailer with its own.
 _LONGEST_HEAD = 65536
+#: Of a chunk or trailer, its LF left out.
 _LONGEST_LINE = 8192
 
 
@@ -78,7 +80,7 @@ class Gate:
         self._held = b""
         #: So many of these were searched and hold no end of a head; what drips in then costs no more for each byte.
         self._looked_at = 0
-        #: Bytes of the body or chunk at hand that are still to come.
+        #: Bytes of the body or chunk at hand that are still to come; of a trailer, that may come.
         self._left = 0
         self._work = 0
         #: What was taken last held so many small chunks or lines that to read it costs more than to move it.
@@ -183,9 +185,10 @@ class Gate:
             return self._pass_chunks(at) - at
         if self._place is not _Place.TRAILER:
             return 0
-        found = TRAILER_LINES.match(self._held, at)
+        found = TRAILER_LINES.match(self._held, at, at + self._left)
         assert found is not None  # it may match nothing
         step = found.end() - at
+        self._left -= step
         self._work += step
         return step
 
@@ -210,8 +213,13 @@ class Gate:
     def _pass_line(self, at: int) -> int | Refused:
         self._work += STEP
         end = self._held.find(b"\n", at) + 1
+        size = (end or len(self._held)) - at
+        if self._place is _Place.TRAILER and size > self._left:
+            return Refused(400, "The trailer is too long.", in_body=True)
+        if size > _LONGEST_LINE + (end > 0):
+            return self._bad_body()
         if not end:
-            return self._bad_body() if len(self._held) - at > _LONGEST_LINE else 0
+            return 0
         line = self._held[at:end]
         if not line.endswith(b"\r\n"):
             return self._bad_body()
@@ -224,13 +232,14 @@ class Gate:
             self._place = _Place.SIZE_LINE
             return not line
         if self._place is _Place.TRAILER:
+            self._left -= len(line) + 2
             if not line:
                 self._place = _Place.HEAD
             return not line or is_trailer(line)
         size = read_chunk_line(line)
         if size is None:
             return False
-        self._left = size
+        self._left = size or _LONGEST_HEAD
         self._place = _Place.CHUNK if size else _Place.TRAILER
         return True
 

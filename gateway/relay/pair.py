@@ -256,16 +256,16 @@ class Pair:
 
     # -- our own words
 
-    def speak(self, status: int) -> None:
+    def speak(self, status: int, sentence: str | None = None) -> None:
         """Answer in the backend's place, where no byte of an answer was given yet, and end the connection."""
-        text = own_answer(status, head_only=self.watch.oldest_method == "HEAD")
+        text = own_answer(status, head_only=self.watch.oldest_method == "HEAD", sentence=sentence)
         self.watch.spoken(status)
         self._say(text)
 
     def refuse(self, refused: Refused) -> None:
         """Answer a request that may not pass, after the answers to those before it."""
         if refused.in_body and len(self.watch.waiting) == 1 and not self.watch.answer_begun:
-            self.speak(refused.status)
+            self.speak(refused.status, refused.sentence)
         elif refused.in_body or self.watch.is_opaque:
             self._abort()  # in the middle of an answer nothing else can be said
         elif self.watch.waiting or (self.down is not None and self.down.held_back):

@@ -262,6 +262,79 @@ def test_many_small_chunks_are_judged_in_few_steps(many: bytes) -> None:
     assert (gate.tiny, gate.at_boundary) == (False, True)
 
 
+#: A trailer with its empty line may be as long as a head.
+_LAST = b"0\r\n"
+_TRAILER = b"A: " + b"b" * 1019 + b"\r\n"
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000, 5000, 200_000])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_trailer_may_be_as_long_as_a_head_and_no_longer(step: int, more: int) -> None:
+    fits = _TRAILER * 63 + b"A: " + b"b" * 1017 + b"\r\n"
+    assert len(fits + b"\r\n") == 65536
+    fits = fits.replace(b": b", b": " + b"b" * (more + 1), 1)
+    text = _CHUNKED + _LAST + fits + b"\r\n"
+    passed, refused = _take(*(text[at : at + step] for at in range(0, len(text), step)))
+    if more:
+        assert refused == Refused(400, "The trailer is too long.", in_body=True)
+        assert passed == text[:-2]  # its end, which would make the request look whole, stays here
+    else:
+        assert (passed, refused) == (text, None)
+
+
+async def test_a_trailer_that_is_too_long_is_told_so_and_its_backend_sees_a_reset() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, notes):
+        near = await connect(port)
+        await near.send(_CHUNKED)
+        far = await door.accept()
+        await far.read_until(len(_CHUNKED))
+        await near.send(_LAST + _TRAILER * 100 + b"\r\n")
+        answer = await near.read_to_end()
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"The trailer is too long." in answer
+        await far.read_to_end()
+        assert (far.saw, far.received.endswith(b"\r\n\r\n" + _LAST + b"\r\n")) == ("reset", False)
+        assert notes.exchanges == [("POST", 400)]
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_a_trailer_that_is_too_long_behind_an_answer_that_has_begun_resets_both_ends() -> None:
+    door = Door()
+    async with relay_to(door, declared=_DECLARED) as (_, port, _notes):
+        near = await connect(port)
+        await near.send(_CHUNKED)
+        far = await door.accept()
+        await far.send(_OK[:-1])
+        await near.read_until(len(_OK) - 1)
+        await near.send(_LAST + _TRAILER * 100 + b"\r\n")
+        await near.read_to_end()
+        await far.read_to_end()
+        assert (near.saw, far.saw) == ("reset", "reset")
+        near.close()
+        far.close()
+    door.close()
+
+
+async def test_the_plain_relay_passes_a_trailer_of_any_length() -> None:
+    text = _CHUNKED + _LAST + _TRAILER * 100 + b"\r\n"
+    door = Door()
+    async with relay_to(door) as (_, port, notes):
+        near = await connect(port)
+        await near.send(text)
+        far = await door.accept()
+        await far.read_until(len(text))
+        await far.send(_OK)
+        await near.read_until(len(_OK))
+        assert (far.received, near.received) == (text, _OK)
+        assert notes.exchanges == [("POST", 200)]
+        near.close()
+        far.close()
+    door.close()
+
+
 def _noted(accept: Callable[[Any, Piece], None], sizes: list[int]) -> Callable[[Any, Piece], None]:
     def noting(flow: Any, data: Piece) -> None:
         sizes.append(len(data))
