@@ -111,7 +111,8 @@ class Jwt(Shape):
         default="scope", description="the claim that lists scopes; as `/realm/roles`, a JSON Pointer to it"
     )
     algorithms: tuple[SigningAlgorithm, ...] = Field(
-        default=("RS256", "PS256", "ES256", "EdDSA"), description="how a token may be signed"
+        default=("RS256", "PS256", "ES256", "EdDSA"),
+        description="how a token may be signed; `[RS256, PS256, ES256, EdDSA]`",
     )
     leeway: Duration = written("30s", "how far the clocks of gateway and issuer may differ")
     refresh: Duration = written("10m", "how long a key set is kept before it is read again")
@@ -208,7 +209,9 @@ class GatewayWritten(Shape):
     )
     shutdown: Duration = written("30s", "time to drain")
     log: Log = Field(default_factory=Log, description="the log")
-    ledger: Maybe[Ledger] = Field(default=None, description="where durable calls are recorded")
+    ledger: Maybe[Ledger] = Field(
+        default=None, description="where durable calls will be recorded (checked, and not acted on by this version)"
+    )
     console: Switch = Field(default=True, description="serve `/console` on `admin`")
 
 
@@ -556,7 +559,9 @@ class EndpointWritten(Shape):
     scopes: tuple[Scope, ...] = Field(default=(), description="what a principal must hold")
     consumers: tuple[Text, ...] = Field(default=(), description="who relies on it")
     examples: tuple[ExampleWritten, ...] = Field(default=(), description="sample calls and answers")
-    durable: Maybe[DurableWritten] = Field(default=None, description="a call that finishes later")
+    durable: Maybe[DurableWritten] = Field(
+        default=None, description="a call that finishes later (checked, and not acted on by this version)"
+    )
     tool: Maybe[ToolWritten] = Field(default=None, description="what tool surfaces read")
 
 

@@ -14,6 +14,7 @@ import pytest
 from gateway.call.consent import Consent
 from gateway.call.failure import plain_text
 from gateway.call.outcome import Code, Outcome
+from gateway.surfaces.cli import EXIT_CODES
 from tests.rig import HANG, accepted, backend, http, running
 
 CONTRACT = """
@@ -321,9 +322,10 @@ async def test_a_known_credential_is_left_out_in_the_forms_it_is_sent_in_too(
 
 def test_the_page_of_failures_has_every_code_with_its_status() -> None:
     page = (Path(__file__).parent.parent.parent / "docs/failures.md").read_text()
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \| (\w+)", page, re.MULTILINE)
-    assert [(code.word, str(code.status)) for code in Code] == [(word, status) for word, status, _ in rows]
-    for code, (_, _, told) in zip(Code, rows, strict=True):
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \| (\d+) \| (\w+)", page, re.MULTILINE)
+    assert [(code.word, str(code.status)) for code in Code] == [(word, status) for word, status, _, _ in rows]
+    for code, (_, _, ends_with, told) in zip(Code, rows, strict=True):
+        assert int(ends_with) == EXIT_CODES.get(code.word, 1)
         assert told in ("408", "where") or (told == "yes") is code.retryable
 
 
