@@ -72,6 +72,7 @@ def _prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+            os.set_inheritable(number, True)  # as standard streams are: a worker for projections starts with them too
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
     codecs.register_error("toolview.escape", _escaped)
@@ -198,6 +199,10 @@ _MOST_WORKERS = 64
 def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
     if arguments.watch and importlib.util.find_spec("watchfiles") is None:
         return _said("--watch needs watchfiles: pip install 'toolview[watch]'")
+    from gateway.processes.descriptors import raise_to_what_is_allowed
+
+    if (too_few := raise_to_what_is_allowed()) is not None:
+        return _said(too_few)
     if arguments.workers == 0 or not hasattr(os, "fork"):
         return _serve_alone(arguments.contract, watch=arguments.watch)
     from gateway.processes.supervisor import Supervisor

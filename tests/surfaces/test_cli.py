@@ -297,6 +297,16 @@ async def test_a_closed_standard_stream_is_an_empty_one(tmp_path: Path) -> None:
         assert nothing.returncode == 2
 
 
+@pytest.mark.parametrize("streams", [">&-", "<&- >&-"])
+def test_a_projection_is_imported_where_a_standard_stream_is_closed(tmp_path: Path, streams: str) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "cards.py").write_text("def of(full, ctx):\n    return {'name': full['name']}\n")
+    view = "        tool: {safety_tier: read, view: {output: {type: object}, project: {python: 'cards:of'}}}\n"
+    written(tmp_path, PLAIN.replace("URL", "http://127.0.0.1:1") + view)
+    ended = toolview("check", cwd=tmp_path, streams=streams)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 @pytest.mark.parametrize("words", [("tools",), ("tools", "--format", "json"), ("check",), ("schema",)])
 def test_a_full_disk_is_one_line_and_a_failure(tmp_path: Path, words: tuple[str, ...]) -> None:
