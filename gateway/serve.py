@@ -67,6 +67,9 @@ _T = TypeVar("_T")
 #: What a listener is called whose address is a backend's pass-through.
 PASSTHROUGH = "passthrough."
 
+#: Seconds for which a reload waits for a key set that it has read anew.
+_KEYS_PATIENCE = 1.0
+
 #: Reads the contract's files: the contract, or everything that is wrong with it.
 Load = Callable[[], Contract | tuple[Refusal, ...]]
 
@@ -240,6 +243,9 @@ class Serving:
         set_up_again(form_of(contract.gateway.log.format), contract.gateway.log.level)
         self._plan = plan
         await self._listen(plan, doors)
+        # Who rotates keys reloads, and wants to know that it is done; an issuer that does not answer holds nothing up.
+        self._reading_keys = asyncio.create_task(self._doorman.renew())
+        await asyncio.wait({self._reading_keys}, timeout=_KEYS_PATIENCE)
 
     async def _listen(self, plan: Plan, doors: Mapping[str, Sequence[socket.socket]]) -> None:
         contract = plan.generation.contract

@@ -61,6 +61,13 @@ class KeySet:
         if reading is not None:
             await asyncio.shield(reading)
 
+    async def renew(self) -> None:
+        """Read the source now: whoever runs the gateway says that it may have changed."""
+        if self._reading is not None:  # it may have begun before the change
+            await asyncio.shield(self._reading)
+        self._asked_at = None
+        await self.again()
+
     async def close(self) -> None:
         """End a reading that is under way."""
         if self._reading is not None:

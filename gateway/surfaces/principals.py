@@ -146,6 +146,11 @@ class Doorman:
         if self.principals() is not None and self._key_set is not None:
             await self._key_set.again()
 
+    async def renew(self) -> None:
+        """Another contract is served: its key set is read now, also where the one before named the same."""
+        if self.principals() is not None and self._key_set is not None:
+            await self._key_set.renew()
+
     async def close(self) -> None:
         if self._key_set is not None:
             await self._key_set.close()

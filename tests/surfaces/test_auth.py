@@ -125,6 +125,27 @@ async def test_keys_rotate_without_a_restart_and_outlive_their_server(
         assert not any(sent in caplog.text for sent in (old, new)), "a token is in no log"
 
 
+@pytest.mark.parametrize("source", ["file", "issuer"])
+async def test_a_reload_reads_the_key_set_though_the_contract_is_the_same(tmp_path: Path, source: str) -> None:
+    served_keys = [key_set("ec-1")]
+    file = tmp_path / "keys.json"
+    file.write_bytes(served_keys[0])
+    async with backend(lambda _: http(served_keys[0])) as issuer:
+        text = text_of(jwt(str(file) if source == "file" else issuer))
+        async with gateway_of(tmp_path, text) as served:
+            address = served.addresses["tools"]
+
+            async def status(sent: str) -> int:
+                return (await fetch(address, "GET", "/v1/tools", headers=bearer(sent)))[0]
+
+            assert [await status(token("ec-1")), await status(token("ec-2"))] == [200, 401]
+            served_keys[0] = key_set("ec-2")
+            file.write_bytes(served_keys[0])
+            assert [await status(token("ec-1")), await status(token("ec-2"))] == [200, 401], "too soon to ask unasked"
+            await served.reload()
+            assert [await status(token("ec-1")), await status(token("ec-2"))] == [401, 200]
+
+
 async def test_many_unknown_key_ids_cause_one_request_to_the_issuer(tmp_path: Path) -> None:
     async with backend(http(key_set("ec-1"))) as issuer, gateway_of(tmp_path, text_of(jwt(issuer))) as served:
         address = served.addresses["tools"]
