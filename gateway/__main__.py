@@ -135,7 +135,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     for added, switches in ((call, CALL), (preview, PREVIEW)):
         added.epilog = _BEFORE_OR_BEHIND
-        added.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        behind = added.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+        behind.required = False  # else argparse says that it is missing, where the tool's name is
         for name, switch in switches.items():
             if name == "help":  # before the tool's name: of the command
                 continue
@@ -198,7 +199,7 @@ _MOST_WORKERS = 64
 
 def _serve(arguments: argparse.Namespace, _: list[str]) -> int:
     if arguments.watch and importlib.util.find_spec("watchfiles") is None:
-        return _said("--watch needs watchfiles: pip install 'toolview[watch]'")
+        return _said("--watch needs watchfiles: pip install watchfiles")
     from gateway.processes.descriptors import raise_to_what_is_allowed
 
     if (too_few := raise_to_what_is_allowed()) is not None:

@@ -118,9 +118,8 @@ class Gateway:
             self._tell(_ended(call, generation, prepared, _GONE), generation, begun)
             raise
         except Exception as fault:
-            log.exception("a call failed inside the gateway", extra={"call_id": call.call_id})
-            why = f"{type(fault).__name__}: {fault}"
-            outcome = _ended(call, generation, prepared, failure.internal(call.call_id), why)
+            log.exception(_FAILED_INSIDE, extra={"call_id": call.call_id})
+            outcome = _failed_inside(call, generation, prepared, fault)
         finally:
             if entered:
                 self._admission.leave()
@@ -181,6 +180,25 @@ def new_call_id() -> str:
 
 
 _GONE = failure.failure(Code.REQUEST_ABORTED, "The caller went away; the backend call was cancelled.")
+
+
+def prepare_alone(call: Call, generation: Generation) -> Prepared | Outcome:
+    """What `Gateway.run` does before it sends, for whoever sends nothing: what a before hook raises is an ending."""
+    try:
+        return prepare(call, generation)
+    except Exception as fault:
+        log.exception(_FAILED_INSIDE, extra={"call_id": call.call_id})
+        return _failed_inside(call, generation, None, fault)
+
+
+_FAILED_INSIDE = "a call failed inside the gateway"
+
+
+def _failed_inside(
+    call: Call, generation: Generation, prepared: Prepared | Outcome | None, fault: Exception
+) -> Outcome:
+    why = f"{type(fault).__name__}: {fault}"
+    return _ended(call, generation, prepared, failure.internal(call.call_id), why)
 
 
 def _ended(

@@ -14,10 +14,10 @@ from gateway.backend.exchange import Request
 from gateway.backend.request import Unsendable
 from gateway.call import failure
 from gateway.call.outcome import Call, Outcome
-from gateway.call.run import Prepared, headers_of, prepare
+from gateway.call.run import Prepared, headers_of
 from gateway.contract.model import Contract
 from gateway.contract.secrets import Secret
-from gateway.gateway import Observer, new_call_id
+from gateway.gateway import Observer, new_call_id, prepare_alone
 from gateway.generation import Generation, index
 from gateway.surfaces.cli import SURFACE, flags_text, output_of, tell_waiting
 from gateway.surfaces.command_line import Misused, read_line
@@ -62,7 +62,7 @@ async def call_once(
         return output
     call = Call(tool, line.arguments, SURFACE, new_call_id())
     if "dry-run" in line.switches:
-        unsent = _unsent(prepare(call, generation), generation)
+        unsent = _unsent(prepare_alone(call, generation), generation)
         return (_from_here(unsent, generation), None) if isinstance(unsent, Outcome) else unsent
     async with unlistened(generation, *observers, hire=False) as gateway:
         waiting = asyncio.create_task(tell_waiting(tool, streams.stderr))

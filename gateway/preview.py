@@ -11,8 +11,9 @@ from typing import Any, TextIO
 from gateway import json_text
 from gateway.backend.exchange import Answer, NoAnswer, Silence
 from gateway.call.outcome import Call, Outcome
-from gateway.call.run import Full, Prepared, conclude, prepare, projection_of, read_answer
+from gateway.call.run import Full, Prepared, conclude, projection_of, read_answer
 from gateway.contract.model import Contract, Endpoint, Example
+from gateway.gateway import prepare_alone
 from gateway.generation import CONSOLE, index
 from gateway.projection.runner import ProjectionRunner
 from gateway.surfaces.cli import flags_text
@@ -49,9 +50,9 @@ async def preview(
     arguments = line.arguments
     if not line.any_given and example is not None:
         arguments = dict(example.arguments)
-    prepared = prepare(Call(tool, arguments, CONSOLE, _CALL_ID, keep=True), generation)
+    prepared = prepare_alone(Call(tool, arguments, CONSOLE, _CALL_ID, keep=True), generation)
     if isinstance(prepared, Outcome):
-        return prepared
+        return _told(prepared)
     if prepared.endpoint.kind == "media":
         return Misused("this tool answers with a file, which is shown as it is; there is no view of it")
     limit = contract.backends[prepared.endpoint.backend].limits.answer

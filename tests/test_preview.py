@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gateway.call.outcome import Outcome
 from gateway.preview import preview
 from gateway.surfaces.command_line import Misused
 from tests.rig import accepted
@@ -118,6 +119,17 @@ async def test_who_previews_is_told_why_a_projection_failed(tmp_path: Path) -> N
     envelope = await shown(tmp_path, "python", "--answer", "-")
     assert envelope["code"] == "INTERNAL_SERVER_ERROR"
     assert "KeyError" in envelope["details"]["fault"]
+
+
+async def test_who_previews_is_told_why_the_before_hook_failed(tmp_path: Path) -> None:
+    (tmp_path / "hooks.py").write_text("def before(call):\n    call['arguments']\n")
+    contract = CONTRACT.replace("version: 1", "version: 1\n    gateway: {hooks: {before: 'hooks:before'}}", 1)
+    contract = contract.replace("      python:", "      # python:")
+    stdin = io.TextIOWrapper(io.BytesIO(b"{}"))
+    seen = await preview(accepted(tmp_path, contract), "told", ("--answer", "-"), stdin)
+    assert isinstance(seen, Outcome)
+    assert seen.code == "INTERNAL_SERVER_ERROR"
+    assert "TypeError" in seen.envelope()["details"]["fault"]
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def _target(value: str) -> Any:
 def _sha256(value: str) -> Any:
     if len(value) == 64 and all(char in "0123456789abcdef" for char in value.lower()):
         return value.lower()
-    return Malformed("the key's digest is 64 hexadecimal digits; make it with `printf %s KEY | sha256sum`")
+    return Malformed("the key's digest is 64 hexadecimal digits; make it with `printf %s KEY | sha256sum | cut -c-64`")
 
 
 def _file(value: Any, info: ValidationInfo) -> Any:

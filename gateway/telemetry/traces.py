@@ -1,6 +1,6 @@
 """OpenTelemetry spans where the environment asks for them: a call's, its request's and its projection's.
 
-The library is an extra (`toolview[otel]`), imported only where spans are made. A span holds no argument and no answer.
+The library is an extra (`otel`), imported only where spans are made. A span holds no argument and no answer.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ def exporter_asked(environment: Mapping[str, str]) -> str | None:
     return wanted
 
 
+#: The extra `otel` by its parts: a name that a package index has, whatever Toolview itself was installed from.
+_LIBRARIES = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+
+
 def spans_of(environment: Mapping[str, str]) -> CallSpans | None:
     """What follows calls, where the environment asks for it; else None, and nothing of the library is imported."""
     wanted = exporter_asked(environment)
@@ -65,7 +69,7 @@ def spans_of(environment: Mapping[str, str]) -> CallSpans | None:
     try:
         return CallSpans(_provider(environment, _exporter(wanted)))
     except ImportError:
-        log.warning("no traces: the environment asks for them, and they need `pip install 'toolview[otel]'`")
+        log.warning("no traces: the environment asks for them, and they need `pip install %s`", _LIBRARIES)
         return None
 
 

@@ -367,6 +367,23 @@ async def test_a_dry_run_shows_the_request_without_its_secrets_and_sends_nothing
     assert (unknown.returncode, json.loads(unknown.stderr)["code"]) == (1, "UNKNOWN_TOOL")
 
 
+def test_a_dry_run_whose_before_hook_fails_ends_in_the_envelope(tmp_path: Path) -> None:
+    contract = CONTRACT.format(url="http://127.0.0.1:9").replace(
+        "gateway: {", "gateway: {hooks: {before: 'hooks:before'}, ", 1
+    )
+    written(tmp_path, contract)
+    (tmp_path / "config/hooks.py").write_text("def before(call):\n    call['arguments']\n")
+    failed = toolview("call", "--dry-run", "read", "--id", "a", cwd=tmp_path)
+    assert (failed.returncode, failed.stdout, json.loads(failed.stderr)["code"]) == (1, "", "INTERNAL_SERVER_ERROR")
+
+
+@pytest.mark.parametrize("command", ["call", "preview"])
+def test_what_is_missing_is_called_as_the_usage_calls_it(tmp_path: Path, command: str) -> None:
+    refused = toolview(command, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("the following arguments are required: tool\n")
+
+
 #: Of every name that is a switch of the command, too.
 ODD = {name: {"type": "string"} for name in ("json", "output", "config", "help")} | {"dry_run": {"type": "boolean"}}
 

@@ -238,7 +238,7 @@ def test_without_the_extra_a_gateway_that_is_asked_for_traces_says_what_it_lacks
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     assert spans_of({"OTEL_TRACES_EXPORTER": "console"}) is None
-    assert "toolview[otel]" in caplog.text
+    assert "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http" in caplog.text
 
 
 def test_where_it_is_off_nothing_of_the_library_is_imported() -> None:
