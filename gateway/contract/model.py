@@ -104,7 +104,7 @@ class ApiKey(Shape):
 
 
 class Jwt(Shape):
-    jwks: KeySet = Field(description="file or https URL of the key set; http on loopback")
+    jwks: KeySet = Field(description="file, from the contract's folder, or https URL of the key set; http on loopback")
     issuer: Text = Field(description="the `iss` that a token must have")
     audience: Text = Field(description="the `aud` that a token must have")
     scopes: Text = Field(
@@ -170,12 +170,12 @@ class GatewayLimits(Shape):
     body: Size = written("4MiB", "largest request body on `tools` and `admin`")
     calls: Positive = Field(default=256, description="tool calls in flight")
     queue: Whole = Field(default=512, description="tool calls waiting")
-    per_principal: Maybe[RateLimit] = Field(default=None, description="calls of one principal, as `100/s`")
+    per_principal: Maybe[RateLimit] = Field(default=None, description="calls of one principal, as `100/s`; no bound")
 
 
 class Log(Shape):
     format: Maybe[Annotated[Literal["json", "text"], *choice("json", "text")]] = Field(
-        default=None, description="`text` on a terminal, else `json`"
+        default=None, description="form of a line; `text` on a terminal, else `json`"
     )
     level: Annotated[Literal["debug", "info", "warning", "error"], *choice("debug", "info", "warning", "error")] = (
         Field(default="info", description="least severe line that is written")
@@ -397,7 +397,8 @@ class SendWritten(Shape):
         default=None, description="the value as JSON text"
     )
     empty: Maybe[Text] = Field(
-        default=None, description="what an empty list becomes: `omit`, `blank`, or a literal text"
+        default=None,
+        description="what an empty list becomes: `omit`, `blank`, or a literal text; not sent, and refused as a default",
     )
 
 
@@ -497,10 +498,16 @@ class AnnotationsWritten(Shape):
     """MCP hints; derived from method, `idempotent` and `safety_tier` where not written."""
 
     title: Maybe[Text] = Field(default=None, description="title; the tool's")
-    readOnlyHint: Maybe[Switch] = Field(default=None, description="it changes nothing")
-    destructiveHint: Maybe[Switch] = Field(default=None, description="it may destroy something")
-    idempotentHint: Maybe[Switch] = Field(default=None, description="repeating it does no harm")
-    openWorldHint: Maybe[Switch] = Field(default=None, description="it reaches beyond the backend; false")
+    readOnlyHint: Maybe[Switch] = Field(
+        default=None, description="it changes nothing; by `safety_tier`, else by method"
+    )
+    destructiveHint: Maybe[Switch] = Field(
+        default=None, description="it may destroy something; the opposite of `readOnlyHint`"
+    )
+    idempotentHint: Maybe[Switch] = Field(
+        default=None, description="repeating it does no harm; the endpoint's `idempotent`"
+    )
+    openWorldHint: Maybe[Switch] = Field(default=None, description="it reaches beyond the backend; `false`")
 
 
 class Ui(Shape):
@@ -521,7 +528,9 @@ class ToolWritten(Shape):
     title: Maybe[Text] = Field(default=None, description="title for people; the endpoint's")
     view: Maybe[ViewWritten] = Field(default=None, description="what the caller gets")
     annotations: Maybe[AnnotationsWritten] = Field(default=None, description="MCP hints")
-    safety_tier: Maybe[SafetyTier] = Field(default=None, description="what a call may do")
+    safety_tier: Maybe[SafetyTier] = Field(
+        default=None, description="what a call may do; listed as `write`, with a warning"
+    )
     ui: Maybe[Ui] = Field(default=None, description="MCP Apps card")
     mcp: Maybe[ToolMcp] = Field(default=None, description="what only MCP does")
     cost: Maybe[Level] = Field(default=None, description="what a call costs")
@@ -554,7 +563,9 @@ class EndpointWritten(Shape):
         default="strict", alias="validate", description="what happens to an answer that breaks `output`"
     )
     errors: Mapping[str, DeclaredErrorWritten] = Field(default={}, description="codes of the backend's own")
-    idempotent: Maybe[Switch] = Field(default=None, description="repeating it does no harm; by method")
+    idempotent: Maybe[Switch] = Field(
+        default=None, description="repeating it does no harm; `true`, for POST and PATCH `false`"
+    )
     timeout: Maybe[Duration] = Field(default=None, description="deadline; the backend's")
     scopes: tuple[Scope, ...] = Field(default=(), description="what a principal must hold")
     consumers: tuple[Text, ...] = Field(default=(), description="who relies on it")
