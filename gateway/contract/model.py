@@ -398,7 +398,7 @@ class SendWritten(Shape):
     )
     empty: Maybe[Text] = Field(
         default=None,
-        description="what an empty list becomes: `omit`, `blank`, or a literal text; not sent, and refused as a default",
+        description="what an empty list becomes: `omit`, `blank`, or a literal text; not sent, refused as a default",
     )
 
 
