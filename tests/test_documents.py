@@ -108,7 +108,10 @@ def commands() -> list[Any]:
     found = []
     for page in PAGES:
         text = page.read_text()
-        shell = re.findall(r"(?m)^```(?:sh)?\n(.*?)^```", text, re.DOTALL)
+        fenced = re.findall(
+            r"(?m)^```(\w*)\n(.*?)^```", text, re.DOTALL
+        )  # also the others, whose ends look like starts
+        shell = [block for kind, block in fenced if kind in ("", "sh")]
         lines = [part for block in shell for part in re.split(r"\n|\||&&", block.replace("\\\n", " "))]
         whole = [line.partition(" #")[0].partition(" >")[0].strip() for line in lines]
         spans = re.findall(r"`(toolview [^`\n]+)`", re.sub(r"(?m)^```.*?^```", "", text, flags=re.DOTALL))
