@@ -20,6 +20,7 @@ from gateway.contract.load import json_schema, load
 from gateway.contract.model import Contract
 from gateway.demo import backend
 from gateway.once import Streams, call_once
+from gateway.preview import preview
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -65,10 +66,22 @@ def test_the_readme_shows_a_contract_of_twelve_lines_that_loads(tmp_path: Path) 
     loaded = load(tmp_path / "mine.yaml")
     assert isinstance(loaded, Contract), "\n".join(str(refusal) for refusal in loaded)
     assert list(loaded.endpoints) == ["people.list"]
+    assert loaded.warnings == ()
 
 
 def test_the_worked_example_loads_without_a_warning(contract: Contract) -> None:
     assert [str(warning) for warning in contract.warnings] == []
+
+
+async def test_the_worked_example_can_be_previewed_without_its_backend(contract: Contract) -> None:
+    shown = await preview(contract, "create_person", [], io.StringIO())
+    assert isinstance(shown, Outcome)
+    assert shown.value["view"] == {
+        "id": "1958243588086276999",
+        "name": "Ada Park",
+        "team": "support",
+        "welcome_mail": False,
+    }
 
 
 def test_the_worked_example_is_clean_under_our_own_lint() -> None:
