@@ -1,8 +1,10 @@
 """`python -m bench.isolation`: what others feel while eight agents keep calling a tool with a 140 KB answer.
 
 One run, rounds in turn: the pass-through and a tool with a 1 KB answer alone, then with the callers at work; medians of
-the rounds' p50 and p99, and their ratios. `--workers` is what `toolview serve` is given; 0 shows what one process
-would do.
+the rounds' p50 and p99, and their ratios. What is behind the pass-through is asked directly as well: what others feel
+there, they feel of the machine, which the callers share, and not of the gateway. It is a process of its own, since a
+backend that is busy with the callers' answers would let others wait whoever stands before it. `--workers` is
+what `toolview serve` is given; 0 shows what one process would do.
 """
 
 from __future__ import annotations
@@ -30,10 +32,13 @@ CALLERS = 8
 CONTRACT = """
 version: 1
 gateway: {{tools: {{listen: "127.0.0.1:{tools}"}}, admin: {{listen: "127.0.0.1:{admin}"}}, log: {{level: error}}}}
-backends: {{api: {{url: "http://127.0.0.1:{backend}", passthrough: "127.0.0.1:{plain}"}}}}
+backends:
+  api: {{url: "http://127.0.0.1:{backend}"}}
+  old: {{url: "http://127.0.0.1:{old}", passthrough: "127.0.0.1:{plain}"}}
 endpoints:
   people.list:
     request: GET /large
+    backend: api
     description: Lists people.
     output:
       type: object
@@ -55,6 +60,7 @@ endpoints:
               items: {{type: object, properties: {{id: {{type: integer}}, name: {{type: string}}}}}}
   people.one:
     request: GET /small
+    backend: api
     description: Shows one.
     output: {{type: object, properties: {{people: {{type: string}}}}}}
     tool: {{name: show_one, safety_tier: read}}
@@ -73,9 +79,9 @@ def main() -> int:
     options.add_argument("--requests", type=int, default=2000, help="through, for each round")
     options.add_argument("--calls", type=int, default=400, help="of the small tool, for each round")
     given = options.parse_args()
-    ports = {name: _free_port() for name in ("tools", "admin", "plain", "backend")}
+    ports = {name: _free_port() for name in ("tools", "admin", "plain", "backend", "old")}
     busy, calls = multiprocessing.Event(), multiprocessing.Value("L")
-    others = [multiprocessing.Process(target=_backend, args=(ports["backend"],), daemon=True)]
+    others = [multiprocessing.Process(target=_backend, args=(ports[name],), daemon=True) for name in ("backend", "old")]
     others += [
         multiprocessing.Process(target=_call, args=(ports["tools"], busy, calls), daemon=True) for _ in range(CALLERS)
     ]
@@ -85,11 +91,12 @@ def main() -> int:
         command = [sys.executable, "-m", "gateway", "serve", str(contract), "--workers", str(given.workers)]
         gateway = subprocess.Popen(command)
         try:
-            others[0].start()
+            for each in others[:2]:
+                each.start()
             _until_ready(ports["admin"])
-            for caller in others[1:]:
+            for caller in others[2:]:
                 caller.start()
-            rounds = _rounds(ports["plain"], ports["tools"], busy, given)
+            rounds = _rounds(ports, busy, given)
         finally:
             gateway.send_signal(signal.SIGTERM)
             gateway.wait()
@@ -113,14 +120,18 @@ def main() -> int:
 
 
 def _rounds(
-    plain: int, tools: int, busy: multiprocessing.synchronize.Event, given: argparse.Namespace
+    ports: dict[str, int], busy: multiprocessing.synchronize.Event, given: argparse.Namespace
 ) -> dict[str, list[tuple[list[float], list[float]]]]:
-    asked = {"pass-through": (plain, PLAIN, given.requests), "tool": (tools, TOOL, given.calls)}
+    asked = {
+        "without a gateway": (ports["old"], PLAIN, given.requests),
+        "pass-through": (ports["plain"], PLAIN, given.requests),
+        "tool": (ports["tools"], TOOL, given.calls),
+    }
     found: dict[str, list[tuple[list[float], list[float]]]] = {what: [] for what in asked}
     for _ in range(given.rounds):
         alone = {what: _times(*how) for what, how in asked.items()}
         busy.set()
-        _times(plain, PLAIN, 100)
+        _times(ports["plain"], PLAIN, 100)
         for what, how in asked.items():
             found[what].append((alone[what], _times(*how)))
         busy.clear()
