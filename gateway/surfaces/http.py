@@ -20,6 +20,8 @@ from aiohttp.http_exceptions import LineTooLong
 
 from gateway import json_text
 from gateway.backend.arrived import arrived
+from gateway.backend.decode import decoder
+from gateway.backend.exchange import Silence
 from gateway.contract.model import Listener
 from gateway.record import record
 from gateway.surfaces.principals import Principal, Principals, Stranger
@@ -132,8 +134,14 @@ def listener_server(
             log.exception("a listener failed to answer")
             return problem(500, "internal_error", "The gateway failed to answer; its log says why.")
 
+    # aiohttp would undo a body's coding as it comes, whoever sent it and whoever reads it, and a bomb has no end.
     return _Server(
-        handle, request_factory=_request, handler_cancellation=True, access_log=None, keepalive_timeout=_IDLE
+        handle,
+        request_factory=_request,
+        handler_cancellation=True,
+        access_log=None,
+        keepalive_timeout=_IDLE,
+        auto_decompress=False,
     )
 
 
@@ -150,9 +158,23 @@ def caller_of(request: web.BaseRequest) -> str:
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes | None:
-    """The whole body, or None where it is larger than `limit` bytes; it is not read beyond that."""
+    """The whole body, decoded, or None where it is larger than `limit` bytes; it is not read or decoded beyond that."""
     if not request.can_read_body:
         return b""
+    body = await _received(request, limit)
+    if body is None or "Content-Encoding" not in request.headers:
+        return body
+    undo = decoder(",".join(request.headers.getall("Content-Encoding")), limit)
+    decoded = None if undo is None else undo.feed(body) or undo.finish()
+    if decoded is Silence.TOO_LARGE:
+        return None
+    if not isinstance(decoded, bytes):
+        raise web.RequestPayloadError("the body's coding is broken, or none that is undone here")
+    return decoded
+
+
+async def _received(request: web.BaseRequest, limit: int) -> bytes | None:
+    """The body as it was sent."""
     content = request.content
     if (whole := arrived(content, limit)) is not None:
         return whole

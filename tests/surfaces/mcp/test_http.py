@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.backend.decode import _Zlib
 from gateway.call.outcome import Call, Code, Outcome
 from gateway.surfaces.mcp import answers
 from gateway.surfaces.mcp.wire import MODERN_VERSION
@@ -133,6 +134,26 @@ async def test_t7_a_body_over_the_limit_is_413_however_it_travels(mcp: Speaker) 
     assert (await mcp.post(gzip.compress(large), Content_Encoding="gzip"))[0] == 413
     async with mcp.session.post(mcp.url, data=pieces(), headers=HEADERS) as response:
         assert response.status == 413
+
+
+async def test_a_body_in_a_coding_is_undone_and_a_bomb_is_never_whole(mcp: Speaker) -> None:
+    ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+    assert (await mcp.post(gzip.compress(ping), Content_Encoding="gzip"))[0] == 200
+    assert (await mcp.post(gzip.compress(gzip.compress(ping)), Content_Encoding="gzip, gzip"))[0] == 200
+    assert (await mcp.post(ping, Content_Encoding="unheard-of"))[0] == 400
+    inflated = 0
+
+    def counted(layer: _Zlib, piece: bytes, most: int) -> bytes | None:
+        nonlocal inflated
+        written = undo(layer, piece, most)
+        inflated += len(written or b"")
+        return written
+
+    undo, bomb = _Zlib.feed, gzip.compress(b" " * 50_000_000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Zlib, "feed", counted)
+        assert (await mcp.post(bomb, Content_Encoding="gzip"))[0] == 413
+    assert inflated < 200_000  # the limit of these listeners is half of that
 
 
 async def test_a_body_in_a_broken_coding_is_a_parse_error(mcp: Speaker) -> None:
