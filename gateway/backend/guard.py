@@ -7,6 +7,9 @@ from enum import Enum
 
 from gateway.backend.exchange import Answer, NoAnswer, Silence
 
+#: Why no call is let through for a while: the last ones failed.
+BREAKER_OPEN = "the breaker is open"
+
 
 class BreakerState(Enum):
     """Closed lets every call through, open none, half-open the one that finds out."""
@@ -42,7 +45,7 @@ class Guard:
         """None where the call may go on, else why it may not; `leave` is then not called."""
         if self._cells[1]:
             if self._trying is not None or now < self._cells[1]:
-                return "the breaker is open"
+                return BREAKER_OPEN
             if self._full():
                 return "too many calls in flight"
             self._trying = now

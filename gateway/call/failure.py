@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 
 from gateway import json_text
 from gateway.backend.exchange import Answer, NoAnswer, Silence
+from gateway.backend.guard import BREAKER_OPEN
 from gateway.call.consent import Consent
 from gateway.call.outcome import Code, Failure
 from gateway.contract.model import Backend, DeclaredError, Endpoint, Rate
@@ -39,6 +40,8 @@ _BY_STATUS = {
     422: Code.VALIDATION_ERROR,
     429: Code.RATE_LIMITED,
 }
+#: What an open breaker means to whoever calls.
+_CLOSED_TO_CALLS = "This backend failed the last calls and gets none for a while"
 _RETRYABLE_STATUSES = frozenset({408, 502, 503, 504})
 
 _WORDS = {
@@ -209,9 +212,8 @@ def no_answer(silence: NoAnswer, endpoint: Endpoint) -> Failure:
         case Silence.UNDECODABLE:
             return failure(Code.BACKEND_ANSWER_INVALID, "The backend's answer cannot be decoded.")
         case Silence.OVERLOADED:
-            return failure(
-                Code.GATEWAY_OVERLOADED, "Too many calls to this backend are under way; nothing was sent. Call again."
-            )
+            why = _CLOSED_TO_CALLS if silence.note == BREAKER_OPEN else "Too many calls to this backend are under way"
+            return failure(Code.GATEWAY_OVERLOADED, f"{why}; nothing was sent. Call again later.")
         case Silence.STUBBED:
             return failure(Code.NOT_IMPLEMENTED, "This tool is declared, and its backend does not exist yet.")
         case _:

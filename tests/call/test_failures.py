@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from gateway.backend.exchange import NoAnswer, Silence
+from gateway.backend.guard import BREAKER_OPEN
 from gateway.call.consent import Consent
-from gateway.call.failure import plain_text
+from gateway.call.failure import no_answer, plain_text
 from gateway.call.outcome import Code, Outcome
 from gateway.surfaces.cli import EXIT_CODES
 from tests.rig import HANG, accepted, backend, http, running
@@ -343,3 +345,21 @@ async def test_a_tool_that_wants_a_person_asked_is_refused_on_mcp_where_nobody_c
     assert refused.asked.consent is Consent.CANNOT_ASK
     assert len(api.received) == 1
     assert not any("confirm" in warning.path for warning in loaded.warnings)
+
+
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        (
+            BREAKER_OPEN,
+            "This backend failed the last calls and gets none for a while; nothing was sent. Call again later.",
+        ),
+        (
+            "too many calls in flight",
+            "Too many calls to this backend are under way; nothing was sent. Call again later.",
+        ),
+    ],
+)
+def test_what_stands_before_a_backend_is_told_by_its_reason(note: str, told: str) -> None:
+    failed = no_answer(NoAnswer(Silence.OVERLOADED, note, sent=False), None)  # type: ignore[arg-type]  # not looked at
+    assert (failed.code, failed.error, failed.retryable) == ("GATEWAY_OVERLOADED", told, True)
