@@ -7,7 +7,7 @@ import gc
 import json
 import shutil
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -319,24 +319,36 @@ async def _reloads(folder: Path, count: int) -> None:
             write(folder, api.url, **changed)
             assert (await served.reload()).ok is (number % 3 != 2)
 
-        traffic = [asyncio.create_task(job()) for job in (calls, calls, plain_exchanges)]
+        async def turns(numbers: Iterable[int]) -> None:
+            """Under traffic, which has ended when this does: only then do descriptors not depend on the moment."""
+            done.clear()
+            traffic = [asyncio.create_task(job()) for job in (calls, calls, plain_exchanges)]
+            for number in numbers:
+                await turn(number)
+                api.received.clear()
+            done.set()
+            await asyncio.gather(*traffic)
+            gc.collect()
+
+        async def descriptors(at_most: int = 0) -> int:
+            """The descriptors in use once no client is connected; asks on while they are more, as long as is fair."""
+            for _ in range(200):
+                await fetch(served.addresses["admin"], "GET", "/-/healthy")
+                if me.num_fds() <= at_most:
+                    break
+            return me.num_fds()
+
         me = psutil.Process()
-        for number in range(count // 3):
-            await turn(number)
-        gc.collect()
-        memory, open_files = me.memory_info().rss, me.num_fds()
-        for number in range(count // 3, count):
-            await turn(number)
-            api.received.clear()
-        done.set()
-        await asyncio.gather(*traffic)
-        gc.collect()
+        await turns(range(count // 3))
+        open_files, memory = await descriptors(), me.memory_info().rss
+        await turns(range(count // 3, count))
         assert me.memory_info().rss - memory < 8_000_000
-        assert me.num_fds() <= open_files
+        # as many as two callers may keep to their backend more or less; a leak would be one in a reload
+        assert await descriptors(open_files) <= open_files + 4
         assert min(cards.values()) > 0
         assert exchanges > 0
         assert served.relays is not None
-        assert served.relays.connections <= 2
+        assert served.relays.connections == 0
         if count > 100:
             print(f"{count} reloads, {cards}, {exchanges} exchanges, {(me.memory_info().rss - memory) / 1e6:+.1f} MB")
 
